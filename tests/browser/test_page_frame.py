@@ -13,8 +13,8 @@ from rtx.lab.explore import Page
 pytestmark = pytest.mark.browser
 
 SCRIPT = """\
-import { heatMap } from "./chart.js";
-import { css, diverging } from "./colours.js";
+import { bitmap, heatMap } from "./chart.js";
+import { diverging } from "./colours.js";
 import { canvas, checkbox, select, slider, textInput } from "./page.js";
 
 export function show(page) {
@@ -24,10 +24,11 @@ export function show(page) {
   checkbox(page, "loud", {});
   const values = page.data.table;
   const point = (x, y) => `at ${Math.round(x)}, ${Math.round(y)}`;
-  const picture = canvas(page, { height: 60, label: "a row", point });
+  const picture = canvas(page, { label: "a row", point });
   return ({ row, unit, word, loud }) => {
-    const { pen, width, height } = picture.begin();
-    heatMap(pen, { x: 0, y: 0, width, height }, 1, 3, (_, k) => css(diverging(values[3 * row + k], page.dark)));
+    const { pen, width } = picture.begin(60);
+    const map = bitmap(1, 3, (_, k) => diverging(values[3 * row + k], page.dark));
+    heatMap(pen, { x: 0, y: 0, width, height: 60 }, map);
     return `${values[3 * row].toFixed(2)} ${unit} ${loud ? word.toUpperCase() : word}`;
   };
 }

@@ -1,11 +1,11 @@
 // Where a position looks: tokens coloured by its weights, the head's whole map, and the maps of all heads.
 
-import { axes, bitmap, colourBar, SERIES } from "./chart.js";
-import { blues, css, inkOn, viridis } from "./colours.js";
-import { arrows, canvas, make, select, slider } from "./page.js";
+import { bitmap, SERIES } from "./chart.js";
+import { blues, shaded, viridis } from "./colours.js";
+import { make, percent, printed, select, slider } from "./page.js";
+import { board } from "./panels.js";
 import { readTensors } from "./tensor.js";
 
-const MAP = 336, LEFT = 44, TOP = 26, RIGHT = 12, BELOW = 64; // of the large picture, and the room around its map
 const STYLE = `
 .rtx-page .tokens { display: flex; flex-wrap: wrap; gap: 1px; font: 13px/23px ui-monospace, monospace; white-space: pre; }
 .rtx-page .tokens span { min-width: 14px; max-width: 40ch; padding: 0 3px; text-align: center;
@@ -13,12 +13,10 @@ const STYLE = `
 .rtx-page .tokens .here { box-shadow: inset 0 0 0 2px ${SERIES[1]}; }
 .rtx-page .tokens .unseen { opacity: 0.65; }
 .rtx-page .maps { display: flex; flex-wrap: wrap; gap: 0 24px; margin-top: 8px; }
-.rtx-page .maps > canvas { width: ${MAP}px; max-width: 100%; }
+.rtx-page .maps > canvas { width: 344px; max-width: 100%; }
 .rtx-page .heads { display: grid; gap: 6px; align-content: start; align-items: center; font-size: 13px; margin-top: 6px; }
 .rtx-page .heads canvas { aspect-ratio: 1; image-rendering: pixelated; outline: 1px solid #8888; cursor: pointer; }
 .rtx-page .heads .chosen { outline: 3px solid ${SERIES[1]}; }`;
-const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
-const printed = (label) => ({ " ": "␣", "\n": "⏎", "": "·" })[label] ?? label; // what is not seen in print
 
 export function show(page) {
   const { labels, queries, same } = page.data;
@@ -31,58 +29,36 @@ export function show(page) {
   const heads = slider(page, "head", { max: widest - 1, text: (head) => head + 1 });
   slider(page, "position", { max: T - 1, text: (t) => named(queries, t) });
 
-  let now = {}, size = 1;
+  let now = {};
   const words = labels.map((label, s) => {
     const tell = () => page.note(`${named(labels, s)}: ${percent(now.row[s])}`);
     return make("span", { textContent: printed(label), onpointerenter: tell, onclick: () => same && page.set({ position: s }) });
   });
-  /** The row and the column at a place of the large map, if any. */
-  const cell = (x, y) => {
-    const [t, s] = [Math.floor(((y - TOP) / size) * T), Math.floor(((x - LEFT) / size) * S)];
-    return t >= 0 && t < T && s >= 0 && s < S ? [t, s] : undefined;
-  };
-  const large = canvas(page, {
-    height: MAP,
-    label: "map of weights: a row for each position, a column for each that is attended to",
-    point(x, y) {
-      const [t, s] = cell(x, y) ?? [];
-      if (s === undefined) return "";
-      return `${named(queries, t)} gives ${percent(weight(now.layer, now.head, t, s))} to ${named(labels, s)}`;
-    },
-    grab: (x, y) => cell(x, y) && { position: cell(x, y)[0] },
-    key: (name) => arrows(name, ["position", now.position, 0, T - 1], ["head", now.head, 0, Number(heads.max)]),
-  });
+  const large = board(page, { high: 280, label: "map of weights: each position has a row, and looks at columns" });
   const maps = layers.map(({ shape }, layer) => Array.from({ length: shape[0] }, (_, head) => {
     const map = bitmap(T, S, (t, s) => weight(layer, head, t, s) && viridis(Math.sqrt(weight(layer, head, t, s))));
     const title = `layer ${layer + 1}, head ${head + 1}`;
     return Object.assign(map, { title, role: "img", ariaLabel: title, onclick: () => page.set({ layer, head }) });
   }));
-  const rows = maps.map((row, layer) => [make("span", { textContent: `layer ${layer + 1}` }), ...row]);
-  for (const [name] of rows) name.style.gridColumn = 1;
-  const overview = make("div", { className: "heads" }, ...rows.flat());
-  overview.style.gridTemplateColumns = `auto repeat(${widest}, clamp(12px, calc(50cqw / ${widest}), 80px))`;
-  page.picture(make("div", {}, make("style", { textContent: STYLE }), make("div", { className: "tokens" }, ...words),
-    make("div", { className: "maps" }, large.element, overview)));
+  const name = (layer) => make("span", { textContent: `layer ${layer + 1}`, style: "grid-column: 1" });
+  const style = `grid-template-columns: auto repeat(${widest}, clamp(12px, calc(50cqw / ${widest}), 80px))`;
+  const overview = make("div", { className: "heads", style }, ...maps.flatMap((row, layer) => [name(layer), ...row]));
+  page.style(STYLE);
+  page.show(make("div", { className: "tokens" }, ...words), make("div", { className: "maps" }, large.element, overview));
 
   function drawTokens({ row, position }) {
     const most = Math.max(...row);
     words.forEach((word, s) => {
-      const colour = blues(Math.sqrt(row[s] / most), page.dark);
-      Object.assign(word.style, { background: css(colour), color: inkOn(colour) });
+      word.style = shaded(blues(Math.sqrt(row[s] / most), page.dark));
       word.className = same && s === position ? "here" : row[s] > 0 ? "" : "unseen";
     });
   }
 
-  function drawMaps({ layer, head, position }) {
-    size = (large.element.clientWidth || MAP) - LEFT - RIGHT;
-    large.resize(TOP + size + BELOW);
-    const { pen } = large.begin(), box = { x: LEFT, y: TOP, width: size, height: size };
-    pen.imageSmoothingEnabled = false;
-    pen.drawImage(maps[layer][head], LEFT, TOP, size, size);
-    axes(pen, page, box, { x: [0.5, S + 0.5], y: [T + 0.5, 0.5], grid: false, up: "position", across: "attended to" });
-    Object.assign(pen, { strokeStyle: SERIES[1], lineWidth: 1.5 });
-    pen.strokeRect(LEFT, TOP + (position * size) / T, size, Math.max(2, size / T));
-    colourBar(pen, page, 4, TOP + size + 52, viridis, "0", "1  weight, by its square root");
+  function drawMaps({ layer, head }) {
+    const values = queries.map((_, t) => labels.map((_, s) => weight(layer, head, t, s)));
+    const say = (t, s) => `${named(queries, t)} gives ${percent(values[t][s])} to ${named(labels, s)}`;
+    const texts = { up: "position", across: "attended to", scale: "square root of weight" };
+    large.draw([{ kind: "heat", values, image: maps[layer][head], say, y: [0, 1], sets: "position", ...texts }]);
     maps.forEach((row, l) => row.forEach((map, h) => (map.className = l === layer && h === head ? "chosen" : "")));
   }
 
@@ -98,7 +74,7 @@ export function show(page) {
   return ({ layer, head, position }) => {
     heads.max = layers[layer].shape[0] - 1;
     head = Math.min(head, Number(heads.max));
-    now = { layer, head, position, row: Array.from({ length: S }, (_, s) => weight(layer, head, position, s)) };
+    now = { layer, head, position, row: labels.map((_, s) => weight(layer, head, position, s)) };
     drawTokens(now);
     drawMaps(now);
     return sentence(now);

@@ -1,21 +1,19 @@
 // The Bach room: a tune that a model continues. The reader changes notes, moves the place where the model takes over,
 // and switches LocalRNN and attention off. Wang et al. (2019), R-Transformer, §4.2.
 
-import { axes, heatMap, SERIES } from "./chart.js";
+import { axes, bitmap, disc, heatMap, SERIES } from "./chart.js";
 import { grow, load, plant, read } from "./network.js";
-import { button, canvas, checkbox, slider, stepped } from "./page.js";
+import { arrows, button, canvas, checkbox, slider } from "./page.js";
 import { bachs, drawCursor, drawNotes, drawOctaves, framesOf, held, LEFT, machines, noteName, places, range } from "./roll.js";
 import { turntable } from "./sound.js";
-import { row } from "./tensor.js";
+import { sigmoid } from "./tensor.js";
 
 const RULER = 26, ARCS = 24, ROW = 6, GAP = 26, STRIP = 60, BELOW = 40; // pixels, from above
 const LEAST = 4, KEPT = 4000; // frames of a passage that counts as copied; frames that a reader keeps
 
-const probability = (logit) => 1 / (1 + Math.exp(-logit));
-
-/** What a key costs in nats, and the sum over the keys of a frame. */
-const keyCost = (logit, sounds) => Math.log1p(Math.exp(sounds ? -logit : logit));
-const frameCost = (logits, frame) => logits.reduce((sum, logit, key) => sum + keyCost(logit, frame[key]), 0);
+/** What a frame costs in nats: the sum over its keys. */
+const frameCost = (logits, frame) =>
+  logits.reduce((sum, logit, key) => sum + Math.log1p(Math.exp(frame[key] ? -logit : logit)), 0);
 
 /** A number from 0 to 1 by chance, which a change elsewhere in the tune leaves as it is. */
 const chance = (seed, frame, key) => ((Math.sin(12.9898 * seed + 78.233 * frame + 37.719 * key) * 43758.5453) % 1 + 1) % 1;
@@ -34,7 +32,7 @@ function reader(model, off) {
       const frame = frameOf(t, logits), expected = logits, place = `${node} ${frame}`;
       if (!known.has(place)) {
         node = grow(tree, frame, node);
-        known.set(place, { node, logits: row(read(model, tree, [node], { off }), 0) });
+        known.set(place, { node, logits: read(model, tree, [node], { off })[0] });
       }
       ({ node, logits } = known.get(place));
       return { frame, expected, cost: t && frameCost(expected, frame) };
@@ -79,16 +77,14 @@ export function show(page) {
   }
   function frameOf(t, logits) {
     const { seed, temperature, edits } = page.state;
-    const draw = (logit, key) => Number(chance(seed, t, key) < probability(logit / temperature));
+    const draw = (logit, key) => Number(chance(seed, t, key) < sigmoid(logit / temperature));
     const frame = t < border() ? base[t].slice() : Uint8Array.from(logits, draw);
     for (const edit of edits) if (cellOf(edit)[0] === t) frame[cellOf(edit)[1]] = Number(edit > 0);
     return frame;
   }
 
   const picture = canvas(page, {
-    height: 400,
-    least: LEFT + 5 * T,
-    label: "",
+    label: "piano roll",
     hint: "Drag the border: the model writes what is right of it. Bars: what each frame costs the model. Box: the chosen frame.",
     point(x, y) {
       const t = place.frame(x), key = place.key(y);
@@ -101,9 +97,7 @@ export function show(page) {
     key(name) {
       const { frame, note } = page.state;
       if (name === " ") return toggled(frame - 1, note - lowest);
-      if (name === "ArrowUp" || name === "ArrowDown") return { note: stepped(name, note, lowest, lowest + 87) };
-      const to = stepped(name, frame, 1, T);
-      return to && { frame: to };
+      return arrows(name, ["frame", frame, 1, T], ["note", note, lowest, lowest + 87]);
     },
   });
   const table = turntable(page.data, picture.element, () => draw()), plays = () => table.frame("tune") !== undefined;
@@ -130,9 +124,8 @@ export function show(page) {
     const besides = offOf(page.state).length ? `; with nothing switched off, ${whole.toFixed(2)}` : "";
     const costs = t ? `Frame ${t + 1} costs ${cost.toFixed(2)} nats${besides}.` : "Frame 1.";
     const sounds = key !== undefined ? ` ${noteName(lowest + key)}: ${frame[key] ? "sounds" : "is silent"}.` : "";
-    if (!sounds || !t) return costs + sounds;
-    const p = probability(expected[key]).toFixed(2), nats = keyCost(expected[key], frame[key]).toFixed(2);
-    return `${costs}${sounds} The model expected the note with probability ${p}; this costs ${nats} nats.`;
+    const p = sounds && t ? ` The model expected the note with probability ${sigmoid(expected[key]).toFixed(2)}.` : "";
+    return costs + sounds + p;
   }
 
   function drawRuler(pen, width) {
@@ -145,9 +138,7 @@ export function show(page) {
     pen.fillStyle = machines(page.dark);
     if (x < width - 14 - pen.measureText("the model").width) pen.fillText("the model", x + 14, RULER / 2);
     pen.fillRect(x - 1, RULER / 2, 2, bottom - RULER / 2);
-    pen.beginPath();
-    pen.arc(x, RULER / 2, 8, 0, 2 * Math.PI);
-    pen.fill();
+    disc(pen, x, RULER / 2, 8);
   }
   function drawCopies(pen) {
     const y = RULER + ARCS - 5;
@@ -163,9 +154,9 @@ export function show(page) {
     }
   }
   function drawExpected(pen) {
-    const shade = (logit) => `rgb(128 128 128 / ${0.8 * probability(logit)})`;
+    const shade = (logit) => [128, 128, 128, 204 * sigmoid(logit)];
     const { box, low, high } = place;
-    heatMap(pen, box, high - low + 1, T, (i, t) => (t ? shade(seen[t].expected[high - i]) : "transparent"));
+    heatMap(pen, box, bitmap(high - low + 1, T, (i, t) => t && shade(seen[t].expected[high - i])));
   }
   function drawCells(pen, { edits, frame, note }) {
     pen.strokeStyle = page.ink;
@@ -190,11 +181,10 @@ export function show(page) {
   function draw() {
     const { state } = page, [low, high] = range(frames, 1), keys = [Math.min(usual[0], low), Math.max(usual[1], high)];
     const tall = ROW * (keys[1] - keys[0] + 1), isSwitched = offOf(state).length > 0;
-    picture.resize(RULER + ARCS + tall + GAP + STRIP + BELOW);
-    const { pen, width } = picture.begin();
+    const { pen, width } = picture.begin(RULER + ARCS + tall + GAP + STRIP + BELOW, LEFT + 5 * T);
     place = places({ y: RULER + ARCS, width, height: tall }, T, keys);
     strip = axes(pen, page, { ...place.box, y: place.box.y + tall + GAP, height: STRIP }, {
-      x: [0.5, T + 0.5], y: [0, most], yTicks: 3, up: "nats", across: "frame",
+      x: [0.5, T + 0.5], y: [0, most], up: "nats", across: "frame",
       title: isSwitched ? "short lines: nothing switched off" : "",
     });
     drawOctaves(pen, page, place);
@@ -213,15 +203,12 @@ export function show(page) {
     const off = [local || "LocalRNN", attention || "attention"].filter((name) => name !== true).join(" and ");
     const who = `Frames 1 to ${border()} are ${author}'s${begin > T ? "" : ", the rest is the model's"}`;
     const changed = edits.length ? `; notes that you changed: ${edits.length}` : "";
-    const nats = (name, end = T) => (seen.slice(1, end).reduce((sum, one) => sum + one[name], 0) / (end - 1)).toFixed(2);
+    const nats = (name) => (seen.slice(1).reduce((sum, one) => sum + one[name], 0) / (T - 1)).toFixed(2);
     const costs = `A frame costs the model ${nats("cost")} nats on average`;
     const whole = off ? ` without ${off}, and ${nats("whole")} with nothing switched off` : "";
-    // the model's own frames are cheap to it, however it is switched
-    const both = `${nats("cost", border())} and ${nats("whole", border())}`;
-    const given = off && begin > 2 && begin <= T ? ` (${author}'s: ${both})` : "";
     const repeats = copied.map(({ at, source, length }) =>
       ` Frames ${at + 1}–${at + length} repeat ${source + 1}–${source + length}.`);
-    return `${who}${changed}. ${costs}${whole}${given}.${repeats.join("")}`;
+    return `${who}${changed}. ${costs}${whole}.${repeats.join("")}`;
   }
 
   return (state) => {
@@ -235,7 +222,7 @@ export function show(page) {
     draw();
     if (plays() && String(frames) !== played) playFrom(table.frame("tune")); // with the notes that the tune has now
     played = String(frames);
-    picture.describe(`Piano roll. ${told(state.frame - 1, state.note - lowest)} Arrows move, space changes the note.`);
+    picture.element.ariaLabel = `Piano roll. ${told(state.frame - 1, state.note - lowest)} Arrows move, space changes the note.`;
     return sentence(state);
   };
 }

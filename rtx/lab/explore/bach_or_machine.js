@@ -9,7 +9,7 @@ const NAMES = ["A", "B"], HIGH = 110, GAP = 30; // pixels
 export function show(page) {
   const pairs = page.data.pairs.map(({ bach, tunes }) => ({ bach, tunes: tunes.map(framesOf) })), last = pairs.length - 1;
   const current = () => pairs[page.state.pair] ?? pairs[0], isAnswered = () => page.state.answers.length > page.state.pair;
-  const picture = canvas(page, { height: 2 * (HIGH + GAP), label: "" });
+  const picture = canvas(page, { label: "two tunes, A above B; a click plays one" });
   const table = turntable(page.data, picture.element, () => draw());
   const plays = (i) => table.frame(NAMES[i]) !== undefined, start = (i, tune) => table.start(NAMES[i], held(tune), tune.length);
   const play = (i) => (plays(i) ? table.stop() : start(i, current().tunes[i]));
@@ -29,7 +29,6 @@ export function show(page) {
   });
   checkbox(page, "notes", { label: "show the notes" });
 
-  const nameOf = (i) => (isAnswered() ? `${NAMES[i]}: ${i === current().bach ? "Bach" : "the model"}` : NAMES[i]);
   function drawTune(pen, width, i) {
     const { tunes, bach } = current(), done = isAnswered();
     const place = places({ y: i * (HIGH + GAP) + GAP - 4, width, height: HIGH }, tunes[i].length, range(tunes.flat()));
@@ -37,7 +36,7 @@ export function show(page) {
     pen.fillStyle = colour;
     pen.strokeStyle = page.faint;
     pen.font = "600 14px system-ui, sans-serif";
-    pen.fillText(nameOf(i), 4, y - 12);
+    pen.fillText(done ? `${NAMES[i]}: ${i === bach ? "Bach" : "the model"}` : NAMES[i], 4, y - 12);
     pen.strokeRect(x, y, place.box.width, HIGH);
     if (done || page.state.notes) {
       drawOctaves(pen, page, place);
@@ -46,7 +45,7 @@ export function show(page) {
     drawCursor(pen, page, place, table.frame(NAMES[i]));
   }
   function draw() {
-    const { pen, width } = picture.begin();
+    const { pen, width } = picture.begin(2 * (HIGH + GAP));
     NAMES.forEach((name, i) => {
       drawTune(pen, width, i);
       players[i].textContent = plays(i) ? "■ Stop" : `▶ Play ${name}`;
@@ -67,7 +66,6 @@ export function show(page) {
     next.hidden = !done;
     next.textContent = pair === last ? "Start again" : "Next pair";
     draw();
-    picture.describe(`Two tunes. ${nameOf(0)}. ${nameOf(1)}.`);
     const asked = `Pair ${pair + 1} of ${pairs.length}: one of the tunes is by Bach. Listen to both, then choose.`;
     const told = `${answers[pair] === bach ? "Right" : "Wrong"}: ${NAMES[bach]} is by Bach.`;
     return `${done ? told : asked}${score(answers)}`;

@@ -1,8 +1,8 @@
 // Beam search as a tree of prefixes; a click on a complete hypothesis shows where it looked.
 // Xu et al. (2019), MC-RNN; Wu et al. (2016), §7.
 
-import { SERIES } from "./chart.js";
-import { blues, css, inkOn } from "./colours.js";
+import { line, SERIES } from "./chart.js";
+import { blues, shaded } from "./colours.js";
 import { arrows, canvas, make, select, slider, table } from "./page.js";
 
 const LINE = 19, TOP = 10; // pixels: a leaf of the tree, above the tree
@@ -13,8 +13,7 @@ export function show(page) {
   select(page, "alpha", { options: alphas.map((one) => [one, one.toFixed(1)]) });
   let nodes = [], found = [], place = 0, spots = []; // spots: where the nodes are
   const tree = canvas(page, {
-    height: 100,
-    label: "",
+    label: "tree of prefixes: blue led to a complete hypothesis, orange to the chosen one; up and down choose another",
     grab(x, y) {
       const near = found.map(({ node }) => Math.hypot(spots[node][0] - x, spots[node][1] - y));
       return { hypothesis: 1 + near.indexOf(Math.min(...near)) };
@@ -22,7 +21,7 @@ export function show(page) {
     key: (name) => arrows(name, ["hypothesis", place + 1, 1, found.length]),
   });
   const map = make("div");
-  page.picture(map);
+  page.show(map);
 
   /** A node and all before it, the root first. */
   const way = (node) => (node < 0 ? [] : [...way(nodes[node][1]), node]);
@@ -31,19 +30,14 @@ export function show(page) {
     const parents = new Set(nodes.map(([, parent]) => parent)), deepest = Math.max(...nodes.map((node) => node[2]));
     let leaves = 0; // each has a line of its own; a node is on the line of its first leaf
     const lines = nodes.map((_, i) => (parents.has(i) ? leaves : leaves++));
-    tree.resize(2 * TOP + LINE * leaves, 40 + 58 * deepest);
-    const { pen, width } = tree.begin(), step = (width - 60) / Math.max(1, deepest);
+    const { pen, width } = tree.begin(2 * TOP + LINE * leaves, 40 + 58 * deepest), step = (width - 60) / Math.max(1, deepest);
     spots = nodes.map(([, , depth], i) => [10 + step * depth, TOP + LINE * (lines[i] + 0.5)]);
     const chosen = new Set(way(found[place].node)), whole = new Set(found.flatMap(({ node }) => way(node)));
     nodes.forEach(([word, parent], i) => {
       if (parent < 0) return;
       const [[x, y], [right, down]] = [spots[parent], spots[i]], colour = whole.has(i) ? SERIES[0] : page.faint;
-      Object.assign(pen, { strokeStyle: chosen.has(i) ? SERIES[1] : colour, lineWidth: chosen.has(i) ? 2.5 : 1.3 });
-      pen.beginPath();
-      pen.moveTo(x, y);
-      pen.lineTo(x + 8, down + 7);
-      pen.lineTo(right, down + 7);
-      pen.stroke();
+      const style = chosen.has(i) ? { strokeStyle: SERIES[1], lineWidth: 2.5 } : { strokeStyle: colour, lineWidth: 1.3 };
+      line(pen, [[x, y], [x + 8, down + 7], [right, down + 7]], style);
       pen.fillText(word, x + 10, down - 1, step - 8);
     });
   }
@@ -51,11 +45,8 @@ export function show(page) {
   /** Where the chosen hypothesis looked: a row for each of its tokens, a column for each of the source's. */
   function drawLooks() {
     const { node, look } = found[place], words = way(node).slice(1).map((one) => nodes[one][0]);
-    map.replaceChildren(table(source, looks[look].map((row, t) => [words[t], row]), (weight) => {
-      const colour = blues(weight, page.dark);
-      const style = `background: ${css(colour)}; color: ${inkOn(colour)}`;
-      return { textContent: weight < 0.1 ? "" : (100 * weight).toFixed(0), style };
-    }));
+    map.replaceChildren(table(source, looks[look].map((row, t) => [words[t], row]), (weight) =>
+      ({ textContent: weight < 0.1 ? "" : (100 * weight).toFixed(0), style: shaded(blues(weight, page.dark)) })));
   }
 
   return ({ width, alpha, hypothesis }) => {
@@ -65,9 +56,7 @@ export function show(page) {
     drawTree();
     drawLooks();
     const ranked = found.map(({ text, score }, i) => `${i + 1}. “${text}” (${score.toFixed(2)})`).join("; ");
-    const told = `${extended} prefix${extended === 1 ? " was" : "es were"} extended. ${ranked}. ` +
+    return `${extended} prefix${extended === 1 ? " was" : "es were"} extended. ${ranked}. ` +
       `Below: where hypothesis ${place + 1} looked, in percent.`;
-    tree.describe(`${told} Blue led to a complete hypothesis, orange to the chosen one; up and down choose another.`);
-    return told;
   };
 }

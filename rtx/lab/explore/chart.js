@@ -1,12 +1,12 @@
 // Charts on a canvas: axes, lines, legends, heat maps. A box is { x, y, width, height } in CSS pixels.
 
-import { css } from "./colours.js";
 import { make } from "./page.js";
 
 /** The colours of series, in order: seaborn's palette "colorblind", but its blue is lighter, for dark paper. */
 export const SERIES = ["#1a86cf", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#ca9161", "#949494", "#56b4e9"];
 
-const short = (value) => {
+/** A number in a few letters. */
+export const short = (value) => {
   const size = Math.abs(value);
   return size && (size < 0.001 || size >= 100_000) ? value.toExponential(0) : String(Number(value.toPrecision(4)));
 };
@@ -22,10 +22,9 @@ function ticks(low, high, count) {
 /**
  * Draw axes in a box and return where values stand: x(value), y(value), and back: at(pixel) and yAt(pixel).
  *
- * `x` and `y` are the ranges [low, high]; `title` stands above, `across` and `up` name the axes; `grid` draws a line at
- * each value of y; `yTicks` are about how many y has.
+ * `x` and `y` are the ranges [low, high]; `title` stands above, `across` and `up` name the axes; `grid` draws lines.
  */
-export function axes(pen, page, box, { x, y, title = "", across = "", up = "", grid = true, yTicks = 4 }) {
+export function axes(pen, page, box, { x, y, title = "", across = "", up = "", grid = true }) {
   const right = box.x + box.width, bottom = box.y + box.height;
   const place = {
     box,
@@ -39,7 +38,7 @@ export function axes(pen, page, box, { x, y, title = "", across = "", up = "", g
   pen.fillStyle = page.ink;
   pen.strokeStyle = page.faint;
   pen.textAlign = "right";
-  for (const value of ticks(...y, yTicks)) {
+  for (const value of ticks(...y, box.height < 100 ? 2 : 4)) {
     if (grid) line(pen, [[box.x, place.y(value)], [right, place.y(value)]]);
     pen.fillText(short(value), box.x - 6, place.y(value));
   }
@@ -78,11 +77,10 @@ export function band(pen, place, points, colour) {
   pen.globalAlpha = 1;
 }
 
-/** A point [x, y] as a dot. */
-export function dot(pen, place, [x, y], colour) {
-  pen.fillStyle = colour;
+/** A filled circle. */
+export function disc(pen, x, y, radius) {
   pen.beginPath();
-  pen.arc(place.x(x), place.y(y), 4, 0, 2 * Math.PI);
+  pen.arc(x, y, radius, 0, 2 * Math.PI);
   pen.fill();
 }
 
@@ -98,37 +96,29 @@ export function legend(pen, page, { x, y, width, height }, top, entries) {
   });
 }
 
-/** A heat map in a box: `colour(row, column)` for each cell, as CSS; the first row on top. */
-export function heatMap(pen, { x, y, width, height }, rows, columns, colour) {
-  const across = width / columns, down = height / rows;
-  for (let row = 0; row < rows; row++)
-    for (let column = 0; column < columns; column++) {
-      pen.fillStyle = colour(row, column);
-      const left = Math.floor(x + column * across), top = Math.floor(y + row * down);
-      pen.fillRect(left, top, Math.ceil(x + (column + 1) * across) - left, Math.ceil(y + (row + 1) * down) - top);
-    }
-}
-
-/** A scale of colours from 0 to 1, 100 pixels long, between two texts. */
-export function colourBar(pen, page, x, y, colour, from, to) {
-  pen.save();
-  pen.textAlign = "left";
-  pen.fillStyle = page.ink;
-  const left = x + pen.measureText(from).width + 6;
-  pen.fillText(from, x, y);
-  pen.fillText(to, left + 106, y);
-  heatMap(pen, { x: left, y: y - 5, width: 100, height: 10 }, 1, 100, (_, i) => css(colour(i / 99)));
-  pen.restore();
-}
-
-/** A heat map as an image of a pixel a cell, to be drawn at any size: `colour` gives [red, green, blue], or nothing. */
+/** A map with a pixel for each cell: `colour(row, column)` gives [red, green, blue], perhaps with alpha, or nothing. */
 export function bitmap(rows, columns, colour) {
   const image = make("canvas", { width: columns, height: rows });
   const pen = image.getContext("2d"), pixels = pen.createImageData(columns, rows);
   for (let cell = 0; cell < rows * columns; cell++) {
-    const found = colour(Math.floor(cell / columns), cell % columns);
-    if (found) pixels.data.set([...found, 255], 4 * cell);
+    const [red, green, blue, alpha = 255] = colour(Math.floor(cell / columns), cell % columns) || [0, 0, 0, 0];
+    pixels.data.set([red, green, blue, alpha], 4 * cell);
   }
   pen.putImageData(pixels, 0, 0);
   return image;
+}
+
+/** Draw a bitmap in a box, with sharp edges; the first row on top. */
+export function heatMap(pen, { x, y, width, height }, image) {
+  pen.imageSmoothingEnabled = false;
+  pen.drawImage(image, x, y, width, height);
+}
+
+/** A scale of colours from 0 to 1, 100 pixels long, between two texts. */
+export function colourBar(pen, page, x, y, colour, from, to) {
+  const left = x + pen.measureText(from).width + 6;
+  Object.assign(pen, { textAlign: "left", fillStyle: page.ink });
+  pen.fillText(from, x, y);
+  pen.fillText(to, left + 106, y);
+  heatMap(pen, { x: left, y: y - 5, width: 100, height: 10 }, bitmap(1, 100, (_, i) => colour(i / 99)));
 }

@@ -23,10 +23,9 @@ export function show(page) {
   select(page, "paper", { options: ["all", ...papers] });
   select(page, "verdict", { options: ["all", ...verdicts] });
   textInput(page, "word", { label: "with the word", maxLength: 40 });
-  const list = make("div", { className: "claims", tabIndex: 0 });
-  list.setAttribute("role", "region");
-  list.setAttribute("aria-label", "claims");
-  page.picture(make("div", {}, make("style", { textContent: STYLE }), list));
+  const list = make("div", { className: "claims", role: "region", ariaLabel: "claims", tabIndex: 0 });
+  page.style(STYLE);
+  page.show(list);
   return ({ paper, verdict, word }) => {
     const fits = (one) => (paper === "all" || one.paper === paper) && (verdict === "all" || one.verdict === verdict) &&
       `${one.text} ${one.numbers}`.toLowerCase().includes(word.trim().toLowerCase());

@@ -15,6 +15,7 @@ const between = (colours, share) => {
   const i = Math.min(colours.length - 2, Math.floor(place));
   return colours[i].map((from, k) => Math.round(from + (place - i) * (colours[i + 1][k] - from)));
 };
+/** A colour in CSS. */
 export const css = (colour) => `rgb(${colour.join(" ")})`;
 /** From 0, dark violet, to 1, yellow. */
 export const viridis = (share) => between(VIRIDIS, share);
@@ -30,3 +31,5 @@ function luminance(colour) {
 }
 /** Black or white, whichever is read better on a colour: a contrast of 4.5 at least. */
 export const inkOn = (colour) => (luminance(colour) > 0.179 ? "#000" : "#fff");
+/** The style of a cell or a letter on a colour. */
+export const shaded = (colour) => `background: ${css(colour)}; color: ${inkOn(colour)}`;

@@ -1,13 +1,12 @@
 // Who depends on whom: drag one input, and see which positions of three models change, layer by layer.
 // Wang et al. (2019), R-Transformer, §3 and Figure 2.
 
-import { SERIES } from "./chart.js";
+import { disc, SERIES } from "./chart.js";
 import { blues, css } from "./colours.js";
 import { load, plant, read } from "./network.js";
-import { canvas, make, stepped } from "./page.js";
+import { arrows, canvas, make } from "./page.js";
 
 const BARS = 92, EDGE = 14, LEFT = 120; // pixels: the bars' picture, the room for the handle in it, and for names beside it
-const LONG = 2000; // pixels of the longest sentence in one line: the picture stays where it is
 const FAINT = 1e-4; // the smallest change that has a colour of its own; white is exactly none
 const HINT = "Drag an orange or grey bar; dots show its old value. Keys: ← → choose an input, ↑ ↓ change it.";
 
@@ -45,16 +44,14 @@ const shade = (size) => size && Math.max(0.08, 1 - Math.log(Math.min(1, Math.max
 
 export function show(page) {
   const { base } = page.data, models = loaded(page.data, page.weights), T = base.length;
-  const clipped = (value) => Math.round(Math.max(-1, Math.min(1, value)) * 20) / 20;
   const yOf = (number) => EDGE + ((1 - number) / 2) * (BARS - 2 * EDGE);
-  const valueAt = (y) => clipped(1 - (2 * (y - EDGE)) / (BARS - 2 * EDGE));
+  const valueAt = (y) => Math.round(20 * Math.max(-1, Math.min(1, 1 - (2 * (y - EDGE)) / (BARS - 2 * EDGE)))) / 20;
   const positionAt = (x) => Math.min(T, Math.max(1, 1 + Math.floor(x / across)));
   const far = (value) => (value > 0 ? -0.8 : 0.8); // a value that differs much from what stands there
   let across = 1, table = [], from = 0, last = "", now, plain;
 
   const picture = canvas(page, {
-    height: BARS,
-    label: "",
+    label: "the inputs as bars: left and right choose one, up and down change it",
     hint: HINT,
     grab(x, y, first) {
       const { chosen } = page.state, here = positionAt(x);
@@ -63,44 +60,40 @@ export function show(page) {
       return Math.abs(y - from) > 2 ? { value: valueAt(y) } : undefined;
     },
     key(name) {
-      const { chosen, value } = page.state;
-      if (name === "ArrowUp" || name === "ArrowDown") return { value: clipped(stepped(name, value, -1, 1, 0.05)) };
-      const to = stepped(name, chosen, 1, T);
-      return to && { chosen: to, value: far(base[to - 1]) };
+      const { chosen, value } = page.state, twentieths = Math.round(20 * value);
+      const moved = arrows(name, ["chosen", chosen, 1, T], ["value", twentieths, -20, 20]);
+      if (moved?.chosen) return { ...moved, value: far(base[moved.chosen - 1]) };
+      return moved && { value: moved.value / 20 };
     },
   });
   picture.element.style.touchAction = "none"; // a bar is dragged up and down
 
   const rows = models.flatMap((model) => model.layers.map((layer) => {
-    const button = make("button", { type: "button", className: "switch", title: `switch ${layer.text} on or off` });
-    button.ariaLabel = `${model.name}: ${layer.text}`;
-    button.onclick = () => {
-      const { off } = page.state;
-      page.set({ off: off.includes(layer.name) ? off.filter((name) => name !== layer.name) : [...off, layer.name] });
-    };
+    const { name, text } = layer, title = `switch ${text} on or off`;
+    const others = () => page.state.off.filter((one) => one !== name);
+    const onclick = () => page.set({ off: page.state.off.includes(name) ? others() : [...page.state.off, name] });
+    const button = make("button", { className: "switch", title, ariaLabel: `${model.name}: ${text}`, onclick });
     const squares = base.map((_, t) => make("span", { className: "square", onpointerenter() {
       const size = table[rows.findIndex((row) => row.layer === layer)][t];
       page.note(`${model.name}, ${layer.text}, position ${t + 1}: ${size ? `changes by ${size.toPrecision(2)}` : "no change"}`);
     } }));
     return { model, layer, button, squares, line: make("div", {}, button, ...squares) };
   }));
-  const stage = make("div", { className: "stage", onpointerleave: () => page.note(HINT) }), scale = make("span");
-  stage.style.gridTemplateColumns = `${LEFT}px repeat(${T}, 1fr)`;
-  stage.append(make("style", { textContent: STYLE }), make("span", { textContent: "drag a bar" }), picture.element);
+  const style = `grid-template-columns: ${LEFT}px repeat(${T}, 1fr)`, scale = make("span");
+  const stage = make("div", { className: "stage", style, onpointerleave: () => page.note(HINT) });
+  stage.append(make("span", { textContent: "drag a bar" }), picture.element);
   rows.forEach(({ model, layer, line, squares }, i) => {
     if (layer === model.layers[0]) stage.append(make("h4", { textContent: model.name }));
     stage.append(line);
     squares.forEach(({ style }, t) => style.setProperty("--wait", `${40 * i + 6 * t}ms`));
   });
   const task = make("p", { ariaLive: "polite" });
-  page.picture(stage);
-  page.picture(make("div", { className: "legend" }, "a change of 0.0001", scale, "1; empty: none"));
-  page.picture(task);
-  const headline = stage.closest(".rtx-page").querySelector(".sentence");
+  page.show(stage, make("div", { className: "legend" }, "a change of 0.0001", scale, "1; empty: none"), task);
+  page.style(STYLE);
+  page.longest = 2000;
 
   function drawInputs({ chosen, value }) {
-    const { pen, width } = picture.begin();
-    headline.style.minHeight = `${Math.ceil(LONG / (width + LEFT))}lh`;
+    const { pen, width } = picture.begin(BARS);
     across = width / T;
     const bar = (t, number) => [t * across + 1.5, Math.min(yOf(0), yOf(number)), across - 3, Math.max(2, Math.abs(yOf(number) - yOf(0)))];
     pen.strokeStyle = page.faint;
@@ -110,9 +103,7 @@ export function show(page) {
       pen.fillStyle = here ? SERIES[1] : page.faint;
       pen.fillRect(...bar(t, here ? value : number));
       if (!here) return;
-      pen.beginPath();
-      pen.arc((t + 0.5) * across, yOf(value), Math.min(9, across / 2 + 1), 0, 2 * Math.PI);
-      pen.fill();
+      disc(pen, (t + 0.5) * across, yOf(value), Math.min(9, across / 2 + 1));
       pen.strokeStyle = page.ink;
       pen.stroke();
       pen.setLineDash([2, 2]);
@@ -154,8 +145,6 @@ export function show(page) {
     ["switch off one layer of LocalRNN, so that its change ends after 4 positions.", ({ chosen }) => chosen < T - 3 && reach(local) === 4],
     ["make the change end in the R-Transformer just where it ends in LocalRNN.",
       ({ chosen }) => chosen + reach(blocks) <= T && reach(blocks) === reach(local)],
-    ["switch off two layers of the R-Transformer, so that attention sees the change, but the last position gets more than 3 % of it.",
-      ({ chosen, off }) => off.length === 2 && reach(blocks) === T - chosen + 1 && outputs(blocks)[T - 1] / outputs(blocks)[chosen - 1] > 0.03],
     ["make every position but the changed one stay as it was, in the R-Transformer.", () => reach(blocks) === 1],
   ];
 
@@ -172,10 +161,8 @@ export function show(page) {
     table = models.flatMap((model, i) => moved(plain[i], layers(model, changed, off)));
     drawInputs(state);
     drawLayers(state);
-    const by = value - base[chosen - 1], what = `Input ${chosen} is changed by ${by < 0 ? "−" : "+"}${Math.abs(by).toFixed(2)}. Which outputs change?`;
-    const text = `${what} ${models.map(told).join(" ")}`;
-    picture.describe(`${text} Left and right choose the input, up and down change it.`);
     challenge(state);
-    return text;
+    const by = value - base[chosen - 1], what = `Input ${chosen} is changed by ${by < 0 ? "−" : "+"}${Math.abs(by).toFixed(2)}. Which outputs change?`;
+    return `${what} ${models.map(told).join(" ")}`;
   };
 }

@@ -3,9 +3,8 @@
 import { make, select } from "./page.js";
 
 const STYLE = `
-.rtx-page table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-.rtx-page th, .rtx-page td { padding: 2px 14px 2px 0; text-align: left; font-weight: normal; white-space: nowrap; }
-.rtx-page th { border-bottom: 1px solid currentColor; font-weight: bold; }
+.rtx-page .facts { white-space: nowrap; }
+.rtx-page .facts th { border-bottom: 1px solid currentColor; }
 .rtx-page td button { background: none; border: 1px solid transparent; padding: 1px 6px; border-radius: 3px;
   text-decoration: underline; text-underline-offset: 3px; }
 .rtx-page td button[aria-pressed=true] { border-color: currentColor; }`;
@@ -30,11 +29,12 @@ export function show(page) {
   select(page, "table", { options });
   const title = make("p"), body = make("tbody"), names = ["model", "paper", "ours", "variant, scale", "budget"];
   const head = make("tr", {}, ...names.map((textContent) => make("th", { textContent, scope: "col" })));
-  page.picture(make("div", {}, make("style", { textContent: STYLE }), title, make("table", {}, make("thead", {}, head), body)));
+  page.style(STYLE);
+  page.show(title, make("table", { className: "facts" }, make("thead", {}, head), body));
 
   const line = ({ model, paper, ours, variant, budget, cell }) => {
-    const button = make("button", { textContent: ours, type: "button", onclick: () => page.set({ cell }) });
-    button.setAttribute("aria-pressed", page.state.cell === cell);
+    const ariaPressed = page.state.cell === cell, onclick = () => page.set({ cell });
+    const button = make("button", { textContent: ours, ariaPressed, onclick });
     return make("tr", {}, ...[model, paper, button, variant, budget].map((content) => make("td", {}, content)));
   };
   return (state) => {

@@ -8,26 +8,23 @@ import { show as recording } from "./recording.js";
 const STYLE = `
 .rtx-page .live { flex-basis: 100%; }
 .rtx-page .runs { overflow-x: auto; margin-top: 8px; font-size: 14px; }
-.rtx-page .runs table { border-collapse: collapse; color: inherit; }
-.rtx-page .runs th, .rtx-page .runs td { text-align: left; padding: 2px 14px 2px 0; background: none; color: inherit; }
-.rtx-page .runs td { font-variant-numeric: tabular-nums; }
 .rtx-page .runs pre { color: inherit; background: none; }`;
 const KINDS = { number: numberInput, boolean: checkbox, string: textInput };
 
 export function show(page) {
-  const fields = make("div", { className: "row" }), status = make("span", { className: "status" });
-  status.setAttribute("role", "status");
+  const fields = make("div", { className: "row" }), status = make("span", { className: "status", role: "status" });
   const act = ({ target }) => page.ask(target.textContent.toLowerCase());
-  const press = (textContent) => make("button", { type: "button", textContent, onclick: act });
+  const press = (textContent) => make("button", { textContent, onclick: act });
   const [train, pause, stop, clear] = ["Train", "Pause", "Stop", "Clear"].map(press);
   const buttons = make("div", { className: "row" }, train, pause, stop, clear);
-  const block = make("div", { className: "live" }, make("style", { textContent: STYLE }), fields, buttons, status);
+  const block = make("div", { className: "live" }, fields, buttons, status);
+  page.style(STYLE);
   page.control(null, null, block);
   block.hidden = !page.kernel;
-  const play = recording(page), table = make("table"), more = make("pre");
+  const play = recording(page), table = make("table", { className: "facts" }), more = make("pre");
   const details = make("details", {}, make("summary", { textContent: "command and log of this run" }), more);
   const runs = make("div", { className: "runs" }, table, details);
-  page.picture(runs);
+  page.show(runs);
 
   let built = "";
   function build(form) {
@@ -49,8 +46,7 @@ export function show(page) {
     if (more.textContent !== text) more.textContent = text;
     const head = make("tr", {}, ...["", ...names].map((textContent) => make("th", { scope: "col", textContent })));
     const lines = rows.map((row, i) => {
-      const square = make("td", { textContent: "■" });
-      square.style.setProperty("color", SERIES[i % SERIES.length], "important");
+      const square = make("td", { textContent: "■", style: `color: ${SERIES[i % SERIES.length]} !important` });
       return make("tr", {}, square, ...names.map((name) => make("td", { textContent: row[name] })));
     });
     table.replaceChildren(head, ...lines);

@@ -1,17 +1,16 @@
 // Look-up: pairs such as a1 b7 c3 and a question b?; a trained Transformer answers, and arcs show where its heads look.
 // Olsson et al. (2022), In-context Learning and Induction Heads.
 
-import { SERIES } from "./chart.js";
+import { disc, SERIES } from "./chart.js";
 import { load, plant, read } from "./network.js";
-import { canvas, make, stepped, textInput } from "./page.js";
-import { row, softmax } from "./tensor.js";
+import { arrows, canvas, make, percent, textInput } from "./page.js";
+import { softmax } from "./tensor.js";
 
 const ARCS = 100, BOX = 32, NARROWEST = 17, WIDEST = 44; // pixels: the arcs of a layer; a token, and its least and largest width
-const LEAST = 0.04, LONG = 2300; // the smallest weight that is drawn; pixels of a long headline
+const LEAST = 0.04; // the smallest weight that is drawn
 const COLOURS = [0, 1, 2, 4].map((i) => SERIES[i]); // of a layer's heads
 const STEPS = ["Layer 1, match: a digit looks at its letter", "Layer 2, copy: a question looks at the right digit"];
 const EXAMPLE = "a letter from a to j and a digit, then a question, such as a1 b7 c3 b?";
-const percent = (share) => `${(100 * share).toFixed(0)} %`;
 const strongest = (shares) => shares.indexOf(Math.max(...shares));
 
 /**
@@ -42,19 +41,17 @@ export function show(page) {
   const { symbols, network } = page.data, model = load(network, page.weights);
   const layers = model.layers.filter(({ kind }) => kind === "attention").map(({ heads }, layer) =>
     Array.from({ length: heads }, (_, head) => ({ layer, head, name: `${layer}.${head}` })));
-  let text, found, answers, cells, slots, under = -1, left = 0, across = 1;
+  let text, found, answers, cells, slots, left = 0, across = 1;
 
   textInput(page, "text", { label: "pairs and questions", maxLength: 90 });
   /** A button for each head of a layer, which switches it off. */
   function bar(layer) {
     const buttons = layers[layer].map((one) => {
-      const dot = make("span", { textContent: "● " });
-      dot.style.color = COLOURS[one.head];
-      one.button = make("button", { type: "button", onclick: () => toggle(one.name) }, dot, `head ${one.head + 1}`);
-      one.button.setAttribute("aria-label", `layer ${layer + 1}, head ${one.head + 1}`);
-      return one.button;
+      const dot = make("span", { textContent: "● ", style: `color: ${COLOURS[one.head]}` });
+      const facts = { ariaLabel: `layer ${layer + 1}, head ${one.head + 1}`, onclick: () => toggle(one.name) };
+      return (one.button = make("button", facts, dot, `head ${one.head + 1}`));
     });
-    page.picture(make("div", { className: "row" }, STEPS[layer], ...buttons));
+    page.show(make("div", { className: "row" }, STEPS[layer], ...buttons));
   }
   const isOff = (name) => page.state.off.includes(name), on = (layer) => layers[layer].filter(({ name }) => !isOff(name));
   const others = (name) => page.state.off.filter((one) => one !== name);
@@ -62,25 +59,14 @@ export function show(page) {
 
   bar(0);
   const picture = canvas(page, {
-    height: 2 * ARCS + BOX,
-    label: "",
-    point(x) {
-      if (at(x) !== under) hover(at(x));
-      return found && text.tokens[under] ? told(under) : "";
-    },
+    label: "tokens, and arcs to where heads look: left and right choose the token whose arcs are strong",
+    hint: "Click a token, or drag over several: its arcs become strong.",
+    point: (x) => (found && at(x) >= 0 ? told(at(x)) : ""),
     grab: (x) => (at(x) >= 0 ? { chosen: at(x) + 1 } : undefined),
-    key(name) {
-      const to = stepped(name, chosen() + 1, 1, text.tokens.length);
-      return to && { chosen: to };
-    },
+    key: (name) => arrows(name, ["chosen", chosen() + 1, 1, text.tokens.length]),
   });
   bar(1);
-  function hover(t) {
-    under = t;
-    draw();
-  }
-  picture.element.addEventListener("pointerleave", () => hover(-1));
-  const headline = picture.element.closest(".rtx-page").querySelector(".sentence");
+  page.longest = 2300;
 
   /** The token at a place; an answer belongs to its question. */
   const at = (x) => cells[Math.floor((x - left) / across)]?.t ?? -1;
@@ -114,9 +100,7 @@ export function show(page) {
       pen.bezierCurveTo(from, high, to, high, to, y);
     }
     pen.stroke();
-    pen.beginPath();
-    pen.arc(to, y, 2.5 + 2 * weight, 0, 2 * Math.PI);
-    pen.fill();
+    disc(pen, to, y, 2.5 + 2 * weight);
     pen.globalAlpha = 1;
   }
 
@@ -144,21 +128,18 @@ export function show(page) {
   }
 
   function draw() {
-    const focus = found && (text.tokens[under] ? under : chosen());
-    picture.resize(2 * ARCS + BOX, cells.length * NARROWEST);
-    const { pen, width } = picture.begin();
+    const { pen, width } = picture.begin(2 * ARCS + BOX, cells.length * NARROWEST);
     across = Math.min(WIDEST, width / Math.max(1, cells.length));
     left = (width - across * cells.length) / 2;
-    headline.style.minHeight = `${Math.ceil(LONG / width)}lh`; // so that the picture stays where it is
-    if (found) drawArcs(pen, focus);
+    if (found) drawArcs(pen, chosen());
     pen.textAlign = "center";
-    cells.forEach((cell, i) => drawCell(pen, cell, left + i * across, cell.t === focus && !cell.sign));
+    cells.forEach((cell, i) => drawCell(pen, cell, left + i * across, cell.t === chosen() && !cell.sign));
   }
 
   /** The answer to the question at a place, with a sign: right, wrong, or a guess. */
   function answer(t) {
     const letter = text.tokens[t - 1], right = text.pairs.filter((s) => text.tokens[s - 1] === letter).map((s) => text.tokens[s]);
-    const likely = softmax(row(found.logits, t)), i = strongest(likely), symbol = symbols[i];
+    const likely = softmax(found.logits[t]), i = strongest(likely), symbol = symbols[i];
     const sign = !right.length ? "?" : right.includes(symbol) ? "✓" : "✗";
     const correction = right.join() === symbol ? "" : `; right is ${right.join(" or ")}`;
     const besides = right.length ? correction : "; a guess, because no pair has this letter";
@@ -172,14 +153,12 @@ export function show(page) {
     cells = text.tokens.flatMap((symbol, t) => [{ t, symbol }, ...answers.filter((one) => one.t === t)]);
     slots = text.tokens.map((_, t) => cells.findIndex((cell) => cell.t === t));
     for (const { button, name } of layers.flat()) {
-      button.setAttribute("aria-pressed", String(!isOff(name)));
+      button.ariaPressed = !isOff(name);
       button.style.textDecoration = isOff(name) ? "line-through" : "";
     }
     draw();
     const count = text.pairs.length, besides = `, which has learnt from 2 to 8 pairs (this text has ${count}),`;
     const who = `The model${count < 2 || count > 8 ? besides : ""} says:`;
-    const sentence = text.problem || `${who} ${answers.map(({ said }) => said).join(", ")}. ${told(chosen())}`;
-    picture.describe(`${sentence} Left and right choose the token whose arcs are strong.`);
-    return sentence;
+    return text.problem || `${who} ${answers.map(({ said }) => said).join(", ")}. ${told(chosen())}`;
   };
 }

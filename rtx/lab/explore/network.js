@@ -69,11 +69,11 @@ function fill(tree, to, from, nodes, compute, sees = 1) {
   for (const node of nodes) rows[node] = isShared(node, twins[node], sees) ? rows[twins[node]] : compute(given[node], node);
 }
 
-/** The vector of a symbol, or of a row of numbers, most of which are 0 in a piano roll, at a position. */
+/** The vector of a symbol, or of a row of numbers, at a position. */
 function embedded({ weights, positions, width }, input, place) {
-  const { shape, values } = weights["embedding.weight"], bias = weights["embedding.bias"], table = weights["backbone.table"];
-  const x = typeof input === "number" ? values.slice(input * width, (input + 1) * width) : Float64Array.from(bias.values);
-  if (typeof input !== "number") input.forEach((value, key) => value && x.forEach((_, k) => (x[k] += value * values[k * shape[1] + key])));
+  const weight = weights["embedding.weight"], table = weights["backbone.table"], from = input * width;
+  const isSymbol = typeof input === "number";
+  const x = isSymbol ? weight.values.slice(from, from + width) : linear(input, weight, weights["embedding.bias"]);
   const wave = (k) => (k % 2 ? Math.cos : Math.sin)(place / 10_000 ** ((k - (k % 2)) / width));
   if (positions === "learned") return x.map((value, k) => value + table.values[place * width + k]);
   return positions === "sinusoidal" ? x.map((value, k) => value + wave(k)) : x;

@@ -10,6 +10,9 @@
 //   page.kernel, page.ask(what)    whether a kernel listens, and asking it by its trait `wish` (see live.py)
 //   page.dark, page.ink, page.faint    the theme, the colour of text, and of lines that stay in the background
 //   page.note(text), page.draw()   a second line, for what is under the pointer; draws again, for what was computed meanwhile
+//   page.longest    pixels of the longest sentence in one line: room is kept for it, so that the picture stays where it is
+//   page.show(...elements)     adds them to the pictures; a canvas is there already
+//   page.style(text)    rules of CSS for this explorer, each with `.rtx-page` in front
 
 const STYLE = `
 .rtx-page { --rtx-ink: #222; --rtx-faint: #c8c8c8; --rtx-mark: #0063a6; --rtx-press: #00000010;
@@ -39,8 +42,16 @@ const STYLE = `
 .rtx-page .numbers :is(th, td) { font-weight: normal; text-align: center; padding: 0; height: 22px;
   overflow: hidden; white-space: nowrap; }
 .rtx-page .numbers th:first-child { width: 92px; text-align: left; }
+.rtx-page .facts { border-collapse: collapse; color: inherit; font-variant-numeric: tabular-nums; }
+.rtx-page .facts :is(th, td) { text-align: left; padding: 2px 14px 2px 0; background: none; color: inherit; }
 .rtx-page .note, .rtx-page .caption { font-size: 14px; }
 .rtx-page .note { min-height: 1.45em; }`;
+
+/** A share from 0 to 1 in percent; a small one with a digit more. */
+export const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
+
+/** A token of a text, with a sign for what is not seen in print. */
+export const printed = (token) => ({ " ": "␣", "\n": "⏎", "": "·", "<unk>": "?" })[token] ?? token;
 
 /** An element with properties and children. */
 export const make = (kind, facts = {}, ...children) => {
@@ -77,22 +88,22 @@ export function slider(page, name, { label = name, min = 0, max, step = 1, text 
 }
 
 function playButton(page, name, input, label, seconds) {
-  const button = make("button", { type: "button" });
+  const button = make("button"), isAtEnd = () => Number(input.value) >= Number(input.max);
   let timer = 0;
-  const show = (playing) =>
-    Object.assign(button, { textContent: playing ? "❚❚" : "▶", ariaLabel: `${playing ? "pause" : "play"} ${label}` });
-  const stop = () => show((timer = clearInterval(timer)));
-  const next = () => {
-    const to = Number(input.value) + Number(input.step);
-    if (to > Number(input.max) || !button.isConnected) stop();
-    else page.set({ [name]: to });
-  };
+  function play(on) {
+    clearInterval(timer);
+    timer = on && setInterval(next, (1000 * seconds * input.step) / (input.max - input.min));
+    Object.assign(button, { textContent: on ? "❚❚" : "▶", ariaLabel: `${on ? "pause" : "play"} ${label}` });
+  }
+  function next() {
+    if (isAtEnd() || !button.isConnected) play(false);
+    else page.set({ [name]: Number(input.value) + Number(input.step) });
+  }
   button.onclick = () => {
-    if (timer) return stop();
-    if (input.value === input.max) page.set({ [name]: Number(input.min) });
-    show((timer = setInterval(next, (1000 * seconds * input.step) / (input.max - input.min))));
+    if (!timer && isAtEnd()) page.set({ [name]: Number(input.min) });
+    play(!timer);
   };
-  stop();
+  play(false);
   return button;
 }
 
@@ -115,13 +126,11 @@ export function textInput(page, name, { label = name, maxLength = 200 }) {
   });
 }
 
-/** A field for a number. What is no number, or outside of `min` to `max`, is put back to what it was. */
-export function numberInput(page, name, { label = name, min = "", max = "", step = "any" }) {
-  const input = make("input", { type: "number", min, max, step });
-  let last = 0;
-  const put = (value) => (input.value = last = value);
-  input.onchange = () => (input.value !== "" && input.checkValidity() ? page.set({ [name]: Number(input.value) }) : put(last));
-  return addInput(page, name, label, input, put);
+/** A field for a number. */
+export function numberInput(page, name, { label = name }) {
+  const input = make("input", { type: "number", step: "any" });
+  input.onchange = () => page.set({ [name]: Number(input.value) });
+  return addInput(page, name, label, input, (value) => (input.value = value));
 }
 
 /** A box to tick. */
@@ -133,33 +142,29 @@ export function checkbox(page, name, { label = name }) {
 
 /** A button that does `act`, beside the controls. */
 export function button(page, text, act) {
-  const element = make("button", { type: "button", textContent: text, onclick: act });
+  const element = make("button", { textContent: text, onclick: act });
   page.control(null, null, element);
   return element;
 }
 
 /**
- * A canvas as wide as the page and `height` pixels high; a page narrower than `least` scrolls it. `label` says what it
- * shows, `point(x, y)` what is at a place under the pointer, if anything, and `hint` how the picture is used.
+ * A canvas as wide as the page. `label` says what it shows and which keys it takes, `point(x, y)` what is at a place under the
+ * pointer, if anything, and `hint` how the picture is used.
  *
  * A reader changes the state in the picture itself: `grab(x, y, first, event)` is called when the pointer is pressed and
  * while it is dragged, `key(name, event)` when a key is pressed while the picture has the focus. Both return what to set,
  * or nothing.
  *
- * In the update, `begin()` clears it and returns { pen, width, height }, in CSS pixels; `resize(height, least)` gives it
- * other sizes first.
+ * In the update, `begin(height, least)` clears it and returns { pen, width }, in CSS pixels. A page narrower than `least`
+ * scrolls it.
  */
-export function canvas(page, { height, least = 0, label, hint = "", point = () => "", grab, key }) {
+export function canvas(page, { label, hint = "", point = () => "", grab, key }) {
   const element = make("canvas", { role: key ? "application" : "img", ariaLabel: label, className: grab ? "held" : "" });
-  const resize = (high, narrowest = least) => {
-    [height, least] = [high, narrowest];
-    Object.assign(element.style, { height: `${height}px`, minWidth: `${least}px` });
-  };
-  resize(height);
   let under = null; // where the pointer is
   const tell = () => page.note((under && point(...under)) || hint);
   const change = (values) => values && page.set(values);
-  page.picture(element, () => (under || hint) && tell());
+  page.show(element);
+  page.drawn(() => (under || hint) && tell());
   const moved = (first) => (event) => {
     under = [event.offsetX, event.offsetY];
     if (first && !event.button) element.setPointerCapture(event.pointerId);
@@ -180,14 +185,13 @@ export function canvas(page, { height, least = 0, label, hint = "", point = () =
   if (key) element.tabIndex = 0;
   return {
     element,
-    resize,
-    describe: (text) => (element.ariaLabel = text),
-    begin() {
+    begin(height, least = 0) {
+      Object.assign(element.style, { height: `${height}px`, minWidth: `${least}px` });
       const ratio = window.devicePixelRatio || 1, width = element.clientWidth || 720, pen = element.getContext("2d");
       Object.assign(element, { width: width * ratio, height: height * ratio });
       pen.scale(ratio, ratio);
       Object.assign(pen, { font: "13px system-ui, sans-serif", textBaseline: "middle", fillStyle: page.ink, strokeStyle: page.ink });
-      return { pen, width, height };
+      return { pen, width };
     },
   };
 }
@@ -201,34 +205,22 @@ export function table(head, rows, cell) {
   return make("table", { className: "numbers", style }, ...top, ...lines);
 }
 
-/** The number that an arrow key, Home, End or Page Up and Down makes of `value`; undefined for other keys. */
-export function stepped(key, value, min, max, step = 1) {
-  const moves = { ArrowLeft: -step, ArrowDown: -step, ArrowRight: step, ArrowUp: step, PageDown: -10 * step, PageUp: 10 * step };
-  const to = { Home: min, End: max }[key] ?? (key in moves ? value + moves[key] : undefined);
-  return to === undefined ? undefined : Math.min(max, Math.max(min, to));
-}
-
 /**
- * What a key changes in a picture, each given as [name, value, min, max]: left and right change `across`, up and down
- * change `along`. Without `along`, the rows are a list, and down is its next one.
+ * What an arrow key, Home, End or Page Up and Down changes in a picture: left and right `across`, up and down `along`. Each is
+ * given as [name, value, min, max]. Without `along`, the rows are a list, and down is its next one.
  */
 export function arrows(key, across, along) {
   const turned = along ? key : ({ ArrowDown: "ArrowRight", ArrowUp: "ArrowLeft" }[key] ?? key);
   const [name, value, min, max] = turned === "ArrowUp" || turned === "ArrowDown" ? along : across;
-  const to = stepped(turned, value, min, max);
-  return to === undefined ? undefined : { [name]: to };
-}
-
-/** An array that Python's `packed` wrote: its numbers in one row, and its shape. */
-export function unpack({ shape, low, high, steps }) {
-  return { shape, values: Float32Array.from(atob(steps), (letter) => low + (letter.charCodeAt(0) * (high - low)) / 255) };
+  const ends = { Home: -Infinity, End: Infinity };
+  const steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -10, PageUp: 10, ...ends };
+  return turned in steps ? { [name]: Math.min(max, Math.max(min, value + steps[turned])) } : undefined;
 }
 
 /** Whether the page around an element is dark: its text is light then. */
 function isDark(element) {
-  const colour = getComputedStyle(element).color.match(/[\d.]+/g) ?? [0, 0, 0]; // none before it is in the page
-  const [red, green, blue] = colour.map(Number);
-  return red + green + blue > 384;
+  const [red, green, blue] = getComputedStyle(element).color.match(/\d+/g) ?? [0, 0, 0]; // none before it is in the page
+  return Number(red) + Number(green) + Number(blue) > 384;
 }
 
 /** JupyterLab takes the keys of what has the focus for commands, an arrow or a letter, unless that itself says no. */
@@ -242,14 +234,10 @@ function written(state, start) {
   return new URLSearchParams(changed.map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)])).toString();
 }
 
-/** The state that an address holds; none if it cannot be read, because somebody has typed it. */
+/** The state that an address holds. */
 function stateOf(hash, start) {
   const value = ([name, text]) => [name, typeof start[name] === "string" ? text : JSON.parse(text)];
-  try {
-    return Object.fromEntries([...new URLSearchParams(hash.slice(1))].filter(([name]) => name in start).map(value));
-  } catch {
-    return {};
-  }
+  return Object.fromEntries([...new URLSearchParams(hash.slice(1))].filter(([name]) => name in start).map(value));
 }
 
 /** A value in Python, for a notebook, whose page has no address to send to others. */
@@ -257,7 +245,7 @@ const asPython = (value) => JSON.stringify(value).replace(/^true$/, "True").repl
 
 /** The row below the pictures: presets, reset, and a link to what is seen. */
 function footer(page, model, address, said) {
-  const add = (text, act) => make("button", { type: "button", textContent: text, onclick: act });
+  const add = (text, act) => make("button", { textContent: text, onclick: act });
   const presets = Object.entries(model.get("presets")).map(([text, values]) => add(text, () => page.set(values)));
   const link = () => new URL(`#${written(page.state, page.start)}`, address).href;
   const code = () => `.set(${Object.entries(page.state).map(([name, value]) => `${name}=${asPython(value)}`).join(", ")})`;
@@ -290,6 +278,7 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
   let update = () => "", read = {};
   const page = {
     kernel,
+    longest: 0,
     start: model.get("start"),
     weights: model.get("weights")?.byteLength ? model.get("weights") : null,
     get data() {
@@ -299,12 +288,10 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
     },
     get state() { return model.get("state"); },
     note: (text) => (note.textContent = text),
+    style: (text) => box.append(make("style", { textContent: text })),
     draw: () => redraw(),
-    /** Add a picture; `drawn` is called after each update. */
-    picture(element, drawn = () => {}) {
-      pictures.append(element);
-      drawns.push(drawn);
-    },
+    show: (...elements) => pictures.append(...elements),
+    drawn: (tell) => drawns.push(tell), // called after each update
     set(values) {
       model.set("state", { ...model.get("state"), ...values });
       model.save_changes();
@@ -319,8 +306,7 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
     },
   };
   const caption = make("p", { className: "caption", textContent: `Try: ${model.get("caption")}` });
-  const heading = make("h3", { textContent: title });
-  box.append(heading, sentence, controls, pictures, note, footer(page, model, address, said), caption);
+  box.append(make("h3", { textContent: title }), sentence, controls, pictures, note, footer(page, model, address, said), caption);
   el.append(box);
 
   const redraw = () => {
@@ -328,20 +314,22 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
     page.dark = isDark(el);
     box.classList.toggle("dark", page.dark);
     [page.ink, page.faint] = ["--rtx-ink", "--rtx-faint"].map((name) => getComputedStyle(box).getPropertyValue(name));
+    // before the update: afterwards, the browser would have to lay out the page once more to know its width
+    if (page.longest) sentence.style.minHeight = `${Math.ceil(page.longest / box.clientWidth)}lh`;
     const state = page.state, text = update(state);
     for (const [name, put] of Object.entries(puts)) put(state[name]);
     if (sentence.textContent !== text) sentence.textContent = text, (said.textContent = "");
-    drawns.forEach((drawn) => drawn()); // what is under the pointer may be another now
+    drawns.forEach((tell) => tell()); // what is under the pointer may be another now
     if (own) history.replaceState(null, "", `#${written(state, page.start)}`);
     box.dispatchEvent(new CustomEvent("rtx-drawn", { bubbles: true, detail: performance.now() - begun }));
   };
-  if (own) model.set("state", { ...model.get("state"), ...stateOf(location.hash, page.start) });
   update = show(page);
   try {
+    if (own) page.set(stateOf(location.hash, page.start));
     redraw();
   } catch (error) {
     if (!own) throw error;
-    model.set("state", page.start); // somebody has typed an address that the explorer cannot show
+    model.set("state", page.start); // somebody has typed an address that cannot be read or shown
     redraw();
   }
 

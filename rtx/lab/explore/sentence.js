@@ -1,8 +1,8 @@
 // What does it remember of your sentence? Three character models predict the next letter of a text; each letter is shaded
 // by how much that prediction changes if the letter is another one. A worker computes, so that typing never waits.
 
-import { blues, css, inkOn } from "./colours.js";
-import { button, make, select, stepped, textInput } from "./page.js";
+import { blues, shaded } from "./colours.js";
+import { arrows, button, make, percent, printed, select, textInput } from "./page.js";
 
 const SHOWN = 5, FAR = 10, WRITTEN = 20; // next letters shown; letters back that count as far; letters that a model writes
 const STYLE = `
@@ -13,8 +13,6 @@ const STYLE = `
 .rtx-page .next { display: grid; grid-template-columns: repeat(${SHOWN}, 1fr); gap: 4px; max-width: 420px; min-height: 28px; }
 .rtx-page .next button { font: 14px ui-monospace, monospace; padding: 1px; }`;
 
-const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
-const printed = (letter) => ({ " ": "␣", "\n": "⏎", "<unk>": "?" })[letter] ?? letter;
 const sum = (values) => values.reduce((total, one) => total + one, 0);
 
 export function show(page) {
@@ -33,25 +31,24 @@ export function show(page) {
   line.addEventListener("input", () => page.state.read && page.set({ read: 0 }));
   select(page, "temperature", { label: "temperature of what is written", options: [0, 0.7, 1] });
   const whole = button(page, "Read the whole text", () => page.set({ read: 0 }));
-  const place = make("div", { tabIndex: 0 }, make("style", { textContent: STYLE }));
+  const place = make("div", { role: "application", tabIndex: 0, ariaLabel: "left and right choose how much is read" });
   const rows = models.map(({ name }, i) => {
     const letters = make("div", { className: "letters" }), next = make("div", { className: "next" });
-    const writer = make("button", { type: "button", textContent: "Write on", onclick: () => send({ place: i, count: WRITTEN }) });
-    writer.setAttribute("aria-label", `${name}: write on`);
+    const write = () => send({ place: i, count: WRITTEN });
+    const writer = make("button", { textContent: "Write on", ariaLabel: `${name}: write on`, onclick: write });
     const head = make("div", { className: "row" }, make("b", { textContent: name }), writer);
     place.append(make("div", { className: "model" }, head, letters, next));
     return { letters, next, writer };
   });
-  page.picture(place);
-  const headline = place.closest(".rtx-page").querySelector(".sentence");
-  const lines = (pixels) => `${Math.ceil(pixels / (place.clientWidth || 720))}lh`; // of a long text: what is below stays
-  place.setAttribute("role", "application");
+  page.show(place);
+  page.style(STYLE);
+  page.longest = 1700;
   place.onpointerover = place.onpointerleave = ({ target }) => page.note(target.title);
   place.onkeydown = (event) => {
-    const { letters, count } = parts(), to = stepped(event.key, count, 1, letters.length);
-    if (to === undefined || event.target !== place) return;
+    const { letters, count } = parts(), moved = arrows(event.key, ["count", count, 1, letters.length]);
+    if (!moved || event.target !== place) return;
     event.preventDefault();
-    choose(to);
+    choose(moved.count);
   };
 
   const worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
@@ -76,13 +73,12 @@ export function show(page) {
 
   function drawRow({ letters: box, next, writer }, { next: p, changes }, { letters, count }) {
     const most = Math.max(0.05, ...(changes ?? []));
-    box.style.minHeight = lines(9.2 * longest);
+    box.style.minHeight = `${Math.ceil((9.2 * longest) / place.clientWidth)}lh`; // of a full text: what is below stays
     box.replaceChildren(...letters.map((letter, i) => {
       const textContent = letter === "\n" ? "⏎" : letter, className = i < count ? "" : "unread";
       const span = make("span", { textContent, className, onclick: () => choose(i + 1) });
       if (i < count && changes) {
-        const colour = blues(Math.sqrt(changes[i] / most), page.dark);
-        Object.assign(span.style, { background: css(colour), color: inkOn(colour) });
+        span.style = shaded(blues(Math.sqrt(changes[i] / most), page.dark));
         span.title = `changes ${percent(changes[i])} of the prediction: “${printed(letter)}”, ${count - i} back`;
       }
       return span;
@@ -90,7 +86,7 @@ export function show(page) {
     const best = p ? [...p.keys()].filter((i) => i !== unknown).sort((one, two) => p[two] - p[one]).slice(0, SHOWN) : [];
     next.replaceChildren(...best.map((i) => {
       const textContent = `${printed(symbols[i])} ${percent(p[i])}`;
-      return make("button", { type: "button", textContent, disabled: count === longest, onclick: () => append([i]) });
+      return make("button", { textContent, disabled: count === longest, onclick: () => append([i]) });
     }));
     writer.disabled = count === longest;
   }
@@ -109,12 +105,10 @@ export function show(page) {
       send();
     }
     rows.forEach((row, i) => drawRow(row, found[i], { letters, count }));
-    headline.style.minHeight = lines(1700);
     whole.disabled = count === letters.length;
     const strange = letters.filter((letter) => !symbols.includes(letter)).length;
     const sentence = models.map(({ name }, i) => told(found[i], name)).join("; ");
-    place.setAttribute("aria-busy", String(found.some(({ changes }) => !changes))); // the worker is not done
-    place.setAttribute("aria-label", `${sentence}. Left and right choose the letter that is predicted.`);
+    place.ariaBusy = found.some(({ changes }) => !changes); // the worker is not done
     return [
       `Next letter, and the part of all influence that letters more than ${FAR} back have. ${sentence}.`,
       strange && `${strange} of the letters did not occur in what the models read.`,

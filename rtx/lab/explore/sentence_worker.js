@@ -2,7 +2,7 @@
 // changed after the other.
 
 import { grow, load, plant, read } from "./network.js";
-import { row, softmax } from "./tensor.js";
+import { softmax } from "./tensor.js";
 
 let models = [], newest = 0;
 
@@ -12,7 +12,7 @@ const distance = (p, q) => p.reduce((sum, value, i) => sum + Math.abs(value - q[
 /** What a model says of a text: the probabilities of the next letter, then how much each letter changes them. */
 export function look(model, { symbols, others }, tell) {
   const tree = plant(symbols), T = symbols.length;
-  const next = softmax(row(read(model, tree, [...symbols.keys()], { asked: [T - 1] }), 0));
+  const next = softmax(read(model, tree, [...symbols.keys()], { asked: [T - 1] })[0]);
   tell({ next });
   const ends = others.map((other, i) => {
     let node = grow(tree, other, i - 1, i);
@@ -20,7 +20,7 @@ export function look(model, { symbols, others }, tell) {
     return node;
   });
   const logits = read(model, tree, [...tree.inputs.keys()].slice(T), { asked: ends });
-  tell({ next, changes: ends.map((_, i) => distance(next, softmax(row(logits, i)))) });
+  tell({ next, changes: ends.map((_, i) => distance(next, softmax(logits[i]))) });
 }
 
 /** The symbols that a model writes after a text, never an unknown one. The best of noisy logits is a draw (Gumbel). */
@@ -28,7 +28,7 @@ function write(model, { symbols, temperature, count, unknown }) {
   const tree = plant(symbols);
   let logits = read(model, tree, [...symbols.keys()], { asked: [symbols.length - 1] });
   for (let i = 0; i < count; i++) {
-    const noisy = row(logits, 0).map((logit) => logit - temperature * Math.log(-Math.log(Math.random())));
+    const noisy = logits[0].map((logit) => logit - temperature * Math.log(-Math.log(Math.random())));
     noisy[unknown] = -Infinity;
     logits = read(model, tree, [grow(tree, noisy.indexOf(Math.max(...noisy)))]);
   }

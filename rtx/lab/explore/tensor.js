@@ -1,9 +1,6 @@
 // The arithmetic of small models: vectors of numbers in 64 bits, and the layers of rtx.nn on one vector. A sequence is a
 // list of vectors.
 
-/** A vector of a list. */
-export const row = (rows, i) => rows[i];
-
 /** The tensors of a safetensors file, by name, each with its shape and its values. `bytes` is a DataView. */
 export function readTensors(bytes) {
   const length = Number(bytes.getBigUint64(0, true));
@@ -62,7 +59,7 @@ export function softmax(scores) {
   return powers;
 }
 
-const sigmoid = (value) => 1 / (1 + Math.exp(-value));
+export const sigmoid = (value) => 1 / (1 + Math.exp(-value));
 
 /**
  * One step of a cell from what it reads and its state h, both already multiplied by its weights. It writes the new state

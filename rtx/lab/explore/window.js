@@ -2,7 +2,7 @@
 // Wang et al. (2019), R-Transformer, §3.1, Eq. 2.
 
 import { colourBar } from "./chart.js";
-import { css, diverging, inkOn } from "./colours.js";
+import { css, diverging, inkOn, shaded } from "./colours.js";
 import { arrows, canvas, checkbox, make, select, slider, table } from "./page.js";
 import { CELLS, linear, readTensors } from "./tensor.js";
 
@@ -42,15 +42,12 @@ function strip({ pen, width }, T, window, state, ink) {
 
 export function show(page) {
   const { x, cells, windows } = page.data, T = x.length, D = x[0].length, weights = readTensors(page.weights);
-  const largest = Math.max(1, ...x.flat().map(Math.abs)); // of the whole input: one scale for all its steps
   select(page, "cell", { options: cells });
   slider(page, "window", { label: "window M", min: 1, max: windows });
   slider(page, "position", { label: "position t", min: 1, max: T });
   const step = slider(page, "step", { label: "step in the window", min: 1, max: windows });
   checkbox(page, "processed", { label: "pads go through the cell" });
   const picture = canvas(page, {
-    height: STRIP + LEGEND,
-    least: LEFT + CELL * (T + windows - 1),
     label: "the window on the sequence",
     grab(px, py, first) {
       const { position, window } = page.state, share = (px - LEFT) / (picture.element.clientWidth - LEFT);
@@ -65,22 +62,20 @@ export function show(page) {
     },
   });
   const numbers = make("div");
-  page.picture(numbers);
+  page.show(numbers);
 
   return (given) => {
     step.max = given.window;
     const state = { ...given, step: Math.min(given.step, given.window) };
     const steps = run(x, weights, state), now = steps[state.step - 1], { after } = now;
     const rows = [["input x", now.input], ["state before", now.before], ...Object.entries(now.gates), ["state after", after]];
-    numbers.replaceChildren(table([], rows, (value, i) => {
-      const colour = diverging(value / (i ? 1 : largest), page.dark); // states and gates are within 1
-      const style = `background: ${css(colour)}; color: ${inkOn(colour)}`;
+    numbers.replaceChildren(table([], rows, (value) => {
+      const style = shaded(diverging(value, page.dark));
       return { textContent: D > MOST ? "" : value.toFixed(2), title: value.toFixed(3), style };
     }));
-    const area = picture.begin();
+    const area = picture.begin(STRIP + LEGEND, LEFT + CELL * (T + windows - 1));
     strip(area, T, windows, state, page.ink);
-    const colour = (share) => diverging(2 * share - 1, page.dark), inputs = largest > 1 ? `  (input: ±${largest.toFixed(1)})` : "";
-    colourBar(area.pen, page, 4, STRIP + LEGEND / 2, colour, "-1", `1${inputs}`);
+    colourBar(area.pen, page, 4, STRIP + LEGEND / 2, (share) => diverging(2 * share - 1, page.dark), "-1", "1");
     const what = now.skipped ? "a pad is left out: the state stays" : now.pad ? "a pad is read: zeros, but the biases act" : `x_${now.at} is read`;
     const moved = Math.hypot(...after.map((value, k) => value - now.before[k]));
     return `Step ${state.step} of ${state.window}: ${what}. The state moves by ${moved.toFixed(3)}. At the end of the window, ` +
