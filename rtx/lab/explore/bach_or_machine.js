@@ -8,7 +8,7 @@ const NAMES = ["A", "B"], HIGH = 110, GAP = 30; // pixels
 
 export function show(page) {
   const pairs = page.data.pairs.map(({ bach, tunes }) => ({ bach, tunes: tunes.map(framesOf) })), last = pairs.length - 1;
-  const current = () => pairs[page.state.pair] ?? pairs[0], isAnswered = () => page.state.answers.length > page.state.pair;
+  const current = () => pairs[page.state.pair], isAnswered = () => page.state.answers.length > page.state.pair;
   const picture = canvas(page, { label: "two tunes, A above B; a click plays one" });
   const table = turntable(page.data, picture.element, () => draw());
   const plays = (i) => table.frame(NAMES[i]) !== undefined, start = (i, tune) => table.start(NAMES[i], held(tune), tune.length);

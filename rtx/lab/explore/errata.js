@@ -23,7 +23,7 @@ export function show(page) {
   }
 
   return ({ case: chosen, seen }) => {
-    const one = cases[chosen] ?? cases[0], open = seen.includes(chosen);
+    const one = cases[chosen], open = seen.includes(chosen);
     const claim = make("p", {}, make("b", { textContent: `${one.source}: ` }), one.claim);
     text.replaceChildren(claim, make("p", { textContent: one.question }), open ? table(one) : look);
     return open ? one.verdict : `Case ${chosen + 1} of ${cases.length}. Guess first.`;
