@@ -13,7 +13,7 @@
 # (multi-channel RNN, Xu et al. 2019) a state can read several earlier states directly, here up to three.
 #
 # MC-RNN has several rows of states, the **channels**. In the picture, a row is a channel and a column is a word. The number $m$ in a
-# circle says how many earlier states this state reads. We say that a state **joins** its own word and the
+# cell says how many earlier states this state reads. We say that a state **joins** its own word and the
 # words of the states that it reads.
 
 # %%

@@ -33,7 +33,7 @@ STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = "application/vnd.jupyter.widget-view+json"
 CACHE = Path(__file__).parents[1] / "build/notebooks"  # of what the notebooks compute, without downloads
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-STILL = ".controls, .foot, .caption, .note { display: none !important; }"  # what a picture of an explorer leaves out
+STILL = ".controls, .foot, .note, .rtx-page > .caption { display: none !important; }"  # what a picture of an explorer leaves out
 HIGHEST = 700  # pixels of it
 NOISE = get_sanitize_patterns(Path(__file__).with_name("nbval_sanitize.cfg").read_text(encoding="utf-8"))
 

@@ -47,7 +47,7 @@ def test_packed_numbers_come_back() -> None:
     values = torch.randn(5, 7, generator=torch.Generator().manual_seed(0))
     found = packed(values)
     steps = np.frombuffer(base64.b64decode(found["steps"]), "u1").reshape(found["shape"])
-    back = found["low"] + steps * (found["high"] - found["low"]) / 255  # as `unpack` of page.js
+    back = found["low"] + steps * (found["high"] - found["low"]) / 255  # as recording.js
     assert back == pytest.approx(values.numpy(), abs=0.02)
     with pytest.raises(ValueError, match="values"):
         packed(values / 0)

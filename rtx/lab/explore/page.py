@@ -176,7 +176,7 @@ def compact(value: Any) -> Any:
 
 
 def packed(values: Tensor) -> dict[str, Any]:
-    """A large array at under two characters a number, for `unpack` of page.js: 256 steps from low to high, for colours.
+    """A large array at under two characters a number, for recording.js: 256 steps from low to high, for colours.
 
     Raises:
         ValueError: if a number is not finite, or there is none.

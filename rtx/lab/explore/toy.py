@@ -107,5 +107,4 @@ def _recorded(runs: dict[str, ToyRun]) -> Recorded:
 
 def _weights(run: ToyRun) -> Panel:
     shares, marks = packed(torch.stack(run.shares)), run.marked.nonzero().flatten().tolist()
-    title = f"weights (the scale ends at {MOST:.1f} times the mean)"
-    return Panel("heat", shares, title, "step", "updates", marks=marks, y=(0, MOST), sets="update")
+    return Panel("heat", shares, "weights (1: the mean)", "step", "updates", marks=marks, y=(0, MOST), sets="update")
