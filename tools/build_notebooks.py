@@ -33,8 +33,8 @@ STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = "application/vnd.jupyter.widget-view+json"
 CACHE = Path(__file__).parents[1] / "build/notebooks"  # of what the notebooks compute, without downloads
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-STILL = ".controls, .foot, .note, .rtx-page > .caption { display: none !important; }"  # what a picture of an explorer leaves out
-HIGHEST = 700  # pixels of it
+# What a picture of an explorer leaves out, and its greatest height in pixels.
+STILL, HIGHEST = ".controls, .foot, .note, .rtx-page > .caption { display: none !important; }", 700
 NOISE = get_sanitize_patterns(Path(__file__).with_name("nbval_sanitize.cfg").read_text(encoding="utf-8"))
 
 
