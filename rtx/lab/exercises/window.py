@@ -34,6 +34,19 @@ def _with_gru() -> list[tuple[nn.GRU, Tensor, int]]:
 
 
 @exercise(_with_gru)
+@bug(
+    "your first windows still read pads",
+    {"x[:, max(0, end - window) : end]": "pad(x, (0, 0, window, 0))[:, end : end + window]"},
+)
+@bug("this is the whole RNN: an output must depend on its window only", lambda gru, x, window: gru(x)[0])
+@bug("the first M - 1 outputs are zeros: their windows do have positions to read", {"-1]": "-1] * (end >= window)"})
+def without_pads(gru: nn.GRU, x: Tensor, window: int) -> Tensor:
+    """A cut window is the start of the sequence, so its output is that of the plain RNN."""
+    ends = range(1, x.shape[1] + 1)
+    return torch.stack([gru(x[:, max(0, end - window) : end])[0][:, -1] for end in ends], 1)
+
+
+@exercise(_with_gru)
 @bug("this is the whole RNN: an output must depend on its window only", lambda gru, x, window: gru(x)[0])
 @bug("a window's last state is wanted; you took its first", {"[:, -1]": "[:, 0]"})
 @bug(
@@ -41,23 +54,10 @@ def _with_gru() -> list[tuple[nn.GRU, Tensor, int]]:
     {"flatten(0, 1))[0][:, -1].unflatten(0, x.shape[:2])": "flatten(1, 2))[0][:, window - 1 :: window]"},
 )
 @bug("all M states of each window are here: return only the last, (B, T, D)", {"[:, -1]": ""})
-@bug(
-    "your first windows skip the pads; the GRU reads them, and its biases act",
-    lambda *case: without_pads.solution(*case),
-)
+@bug("your first windows skip the pads; the GRU reads them, and its biases act", without_pads.solution)
 def local_rnn(gru: nn.GRU, x: Tensor, window: int) -> Tensor:
     """The same GRU reads each window from a zero state, and its last state is the output."""
     return gru(windows.solution(x, window).flatten(0, 1))[0][:, -1].unflatten(0, x.shape[:2])
-
-
-@exercise(_with_gru)
-@bug("your first windows still read pads", local_rnn.solution)
-@bug("this is the whole RNN: an output must depend on its window only", lambda gru, x, window: gru(x)[0])
-@bug("the first M - 1 outputs are zeros: their windows do have positions to read", {"-1]": "-1] * (end >= window)"})
-def without_pads(gru: nn.GRU, x: Tensor, window: int) -> Tensor:
-    """A cut window is the start of the sequence, so its output is that of the plain RNN."""
-    ends = range(1, x.shape[1] + 1)
-    return torch.stack([gru(x[:, max(0, end - window) : end])[0][:, -1] for end in ends], 1)
 
 
 @exercise(lambda: [(1, 4), (2, 4), (3, 7), (4, 1)])
