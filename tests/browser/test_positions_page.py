@@ -66,12 +66,16 @@ def test_shaws_scores_are_those_of_the_clipped_distance(page: Page) -> None:
 def test_transformer_xls_terms_are_switched_on_and_off(page: Page) -> None:
     choose(page, "Transformer-XL")
     sentence = page.locator("[aria-live=polite]")
-    expect(sentence).to_have_text("The scores are (a) + (b) + (c) + (d).")
+    expect(sentence).to_have_text(
+        "The scores are the sum of: (a) content; (b) content, distance; (c) content, any query; (d) distance, any query."
+    )
     for t, s in ((31, 31), (20, 3)):
         assert value(page, t, s) == pytest.approx(sum(TERMS[t][s]), abs=2e-3)
     for name in ("(b) content, distance", "(d) distance, any query"):
         page.get_by_role("checkbox", name=name).press("Space")
-    expect(sentence).to_have_text("The scores are (a) + (c): they do not know where a key is.")
+    expect(sentence).to_have_text(
+        "The scores are the sum of: (a) content; (c) content, any query. They do not know where a key is."
+    )
     for name in ("(a) content", "(c) content, any query"):
         page.get_by_label(name).click()
     page.get_by_role("application").click(position={"x": LEFT + 100, "y": TOP + 4.5 * HIGH / T})

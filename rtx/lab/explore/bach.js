@@ -102,6 +102,7 @@ export function show(page) {
   });
   const table = turntable(page.data, picture.element, () => draw()), plays = () => table.frame("tune") !== undefined;
   const playFrom = (frame) => table.start("tune", held(frames), T, frame);
+  page.longest = 1900;
   picture.element.style.touchAction = "manipulation"; // a tap changes a note, a finger moves the page
   picture.element.onclick = ({ offsetX: x, offsetY: y }) => {
     const t = place.frame(x), key = place.key(y);
@@ -222,7 +223,9 @@ export function show(page) {
     draw();
     if (plays() && String(frames) !== played) playFrom(table.frame("tune")); // with the notes that the tune has now
     played = String(frames);
-    picture.element.ariaLabel = `Piano roll. ${told(state.frame - 1, state.note - lowest)} Arrows move, space changes the note.`;
+    const cursor = told(state.frame - 1, state.note - lowest);
+    picture.element.ariaLabel = `Piano roll. ${cursor} Arrows move, space changes the note.`;
+    if (document.activeElement === picture.element) page.note(cursor); // the keyboard moves it
     return sentence(state);
   };
 }

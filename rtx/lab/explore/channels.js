@@ -8,11 +8,13 @@ import { CELLS, linear, readTensors, softmax } from "./tensor.js";
 const STYLE = `
 .rtx-page .channels tr:first-child th { height: 96px; padding-top: 4px;
   writing-mode: vertical-rl; transform: rotate(180deg); text-align: start; }
+.rtx-page .channels + .caption { position: sticky; left: 0; }
 .rtx-page .channels td { cursor: pointer; }
 .rtx-page .channels .first { box-shadow: inset 2px 0 var(--rtx-ink); }
 .rtx-page .channels .read { outline: 2px dotted ${SERIES[1]}; outline-offset: -3px; }
 .rtx-page .channels .here { outline: 3px solid ${SERIES[1]}; outline-offset: -3px; }`;
-const LEGEND = "Numbers: m of Eq. 1 (steps before the start count). Line: a new block. Dotted: what the chosen step reads.";
+const LEGEND = "A number says how many earlier states a state reads (m of Eq. 1; states before the start count). A line begins a " +
+  "block. Dotted: what the chosen step reads.";
 
 // As CUTS of vocabulary.py.
 const ended = (text) => text.replaceAll("\n", " <eos> ");
@@ -84,7 +86,7 @@ export function show(page) {
   function told(step, left) {
     const counts = Array.from({ length: n - 1 }, (_, i) => seen(step, i + 1)), missing = found.unknown?.filter(Boolean).length;
     return [
-      `Number of ${thing}s that the channels read before “${tokens[step - 1]}”: ${counts.join(", ")}.`,
+      `Before “${tokens[step - 1]}”, ${counts.map((m, i) => `channel ${i + 1} reads ${m}`).join(", ")} ${thing}${counts.at(-1) === 1 ? "" : "s"}.`,
       weights && `Their weights: ${Array.from(weights[step - 1], (weight) => weight.toFixed(2)).join(", ")}.`,
       layer && !weights && `The model's own n is ${layer.n}: its weights are shown there.`,
       missing && `${missing} in brackets: not in the vocabulary.`,
@@ -101,7 +103,10 @@ export function show(page) {
     const step = Math.min(state.step, tokens.length);
     const words = tokens.map((token, i) => (found.unknown?.[i] ? `(${token})` : printed(token)));
     const rows = Array.from({ length: n - 1 }, (_, i) => [`channel ${i + 1}`, tokens.map((_, t) => t + 1)]);
-    picture.replaceChildren(table(words, rows, (t, i) => cell(t, i + 1, step)));
+    picture.replaceChildren(...(step ? [table(words, rows, (t, i) => cell(t, i + 1, step))] : []));
+    page.note(""); // the cell under the pointer may be another now
+    const here = picture.querySelector("td.here"), box = picture.parentElement;
+    if (here) box.scrollLeft = here.offsetLeft - box.clientWidth / 2; // where the table is wider than the page
     return step ? told(step, all.length - tokens.length) : "Type a sentence.";
   };
 }

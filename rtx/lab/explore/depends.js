@@ -8,7 +8,7 @@ import { arrows, canvas, make } from "./page.js";
 
 const BARS = 92, EDGE = 14, LEFT = 120; // pixels: the bars' picture, the room for the handle in it, and for names beside it
 const FAINT = 1e-4; // the smallest change that has a colour of its own; white is exactly none
-const HINT = "Drag an orange or grey bar; dots show its old value. Keys: ← → choose an input, ↑ ↓ change it.";
+const HINT = "Drag an orange or grey bar; a dotted bar shows its old value. Keys: ← → choose an input, ↑ ↓ change it.";
 
 const STYLE = `
 .rtx-page .stage { display: grid; gap: 3px 2px; align-items: center; }
@@ -88,7 +88,7 @@ export function show(page) {
     squares.forEach(({ style }, t) => style.setProperty("--wait", `${40 * i + 6 * t}ms`));
   });
   const task = make("p", { ariaLive: "polite" });
-  page.show(stage, make("div", { className: "legend" }, "a change of 0.0001", scale, "1; empty: none"), task);
+  page.show(stage, make("div", { className: "legend" }, "a change of 0.0001", scale, "1 (logarithmic); empty: none"), task);
   page.style(STYLE);
   page.longest = 2000;
 
@@ -151,7 +151,7 @@ export function show(page) {
   /** The next challenge; one that is met makes room for the next. */
   function challenge(state) {
     const [text, met] = CHALLENGES[state.solved] ?? ["", () => false];
-    task.textContent = text ? `Challenge ${state.solved + 1} of ${CHALLENGES.length}: ${text}` : "All challenges are met.";
+    task.textContent = text ? `${state.solved ? "Well done. " : ""}Challenge ${state.solved + 1} of ${CHALLENGES.length}: ${text}` : "All challenges are met.";
     if (text && met(state)) setTimeout(() => page.set({ solved: state.solved + 1 }));
   }
 

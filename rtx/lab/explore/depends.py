@@ -74,7 +74,7 @@ def depends() -> Page:
         "drag the first bar and compare how far the models carry the change. The weights are random.",
         title="Who depends on whom?",
         presets={
-            "First input": {"chosen": 1},
+            "First input": {"chosen": 1, "off": []},
             "Without attention": {"off": ["blocks.0.1", "blocks.1.1"]},
             "Without LocalRNN (a Transformer)": {"off": ["blocks.0.0", "blocks.1.0"]},
         },

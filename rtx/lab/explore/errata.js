@@ -11,6 +11,7 @@ export function show(page) {
   page.show(text);
   const reveal = () => page.set({ seen: [...page.state.seen, page.state.case] });
   const look = make("button", { textContent: "Show the evidence", onclick: reveal });
+  const next = make("button", { textContent: "Next case", onclick: () => page.set({ case: (page.state.case + 1) % cases.length }) });
 
   /** The evidence: a row for each name, with a bar as long as its number. */
   function table({ bars, unit }) {
@@ -25,7 +26,9 @@ export function show(page) {
   return ({ case: chosen, seen }) => {
     const one = cases[chosen], open = seen.includes(chosen);
     const claim = make("p", {}, make("b", { textContent: `${one.source}: ` }), one.claim);
-    text.replaceChildren(claim, make("p", { textContent: one.question }), open ? table(one) : look);
-    return open ? one.verdict : `Case ${chosen + 1} of ${cases.length}. Guess first.`;
+    const hasFocus = [look, next].includes(document.activeElement);
+    text.replaceChildren(claim, make("p", { textContent: one.question }), ...(open ? [table(one), next] : [look]));
+    if (hasFocus) (open ? next : look).focus(); // what is replaced loses it
+    return `Case ${chosen + 1} of ${cases.length}. ${open ? one.verdict : "Answer the question for yourself, then look."}`;
   };
 }

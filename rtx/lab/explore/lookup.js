@@ -9,7 +9,7 @@ import { softmax } from "./tensor.js";
 const ARCS = 100, BOX = 32, NARROWEST = 17, WIDEST = 44; // pixels: the arcs of a layer; a token, and its least and largest width
 const LEAST = 0.04; // the smallest weight that is drawn
 const COLOURS = [0, 1, 2, 4].map((i) => SERIES[i]); // of a layer's heads
-const STEPS = ["Layer 1, match: a digit looks at its letter", "Layer 2, copy: a question looks at the right digit"];
+const STEPS = ["Layer 1, match: with head 2, a digit looks at its letter", "Layer 2, copy: with head 2, a question looks at the right digit"];
 const EXAMPLE = "a letter from a to j and a digit, then a question, such as a1 b7 c3 b?";
 const strongest = (shares) => shares.indexOf(Math.max(...shares));
 
@@ -43,7 +43,8 @@ export function show(page) {
     Array.from({ length: heads }, (_, head) => ({ layer, head, name: `${layer}.${head}` })));
   let text, found, answers, cells, slots, left = 0, across = 1;
 
-  textInput(page, "text", { label: "pairs and questions", maxLength: 90 });
+  const line = textInput(page, "text", { label: "pairs and questions", maxLength: 90 });
+  line.addEventListener("input", () => page.set({ chosen: 0 }));
   /** A button for each head of a layer, which switches it off. */
   function bar(layer) {
     const buttons = layers[layer].map((one) => {
@@ -60,7 +61,7 @@ export function show(page) {
   bar(0);
   const picture = canvas(page, {
     label: "tokens, and arcs to where heads look: left and right choose the token whose arcs are strong",
-    hint: "Click a token, or drag over several: its arcs become strong.",
+    hint: "Click a token: its arcs become strong.",
     point: (x) => (found && at(x) >= 0 ? told(at(x)) : ""),
     grab: (x) => (at(x) >= 0 ? { chosen: at(x) + 1 } : undefined),
     key: (name) => arrows(name, ["chosen", chosen() + 1, 1, text.tokens.length]),
@@ -81,9 +82,9 @@ export function show(page) {
         const s = strongest(shares(one, t));
         return `head ${one.head + 1} at “${text.tokens[s]}” (${percent(shares(one, t)[s])})`;
       });
-      return each.length ? `layer ${layer + 1} with ${each.join(" and ")}` : `layer ${layer + 1} is off`;
+      return `layer ${layer + 1} ${each.length ? `looks most with ${each.join(" and ")}` : "is off"}`;
     });
-    return `Token ${t + 1}, “${text.tokens[t]}”, looks most at: ${looks.join("; ")}.`;
+    return `Token ${t + 1}, “${text.tokens[t]}”: ${looks.join("; ")}.`;
   }
 
   /** An arc from token t to token s, with a dot at s: above the tokens for layer 1, below them for layer 2. */

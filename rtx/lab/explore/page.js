@@ -305,7 +305,7 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
       controls.append(element);
     },
   };
-  const caption = make("p", { className: "caption", textContent: `Try: ${model.get("caption")}` });
+  const tip = model.get("caption"), caption = make("p", { className: "caption", textContent: `Try: ${tip}${/[.?]$/.test(tip) ? "" : "."}` });
   box.append(make("h3", { textContent: title }), sentence, controls, pictures, note, footer(page, model, address, said), caption);
   el.append(box);
 

@@ -41,10 +41,10 @@ export function show(page) {
       },
       most: choices,
       say(t, state) {
-        const on = LABELS.filter((_, i) => state[TERMS[i]]).map((label) => label.slice(0, 3));
+        const on = LABELS.filter((_, i) => state[TERMS[i]]);
         if (!on.length) return `All terms are off: query ${t + 1} gives the same weight to each of its keys.`;
         const blind = !state.content_position && !state.global_position;
-        return `The scores are ${on.join(" + ")}${blind ? ": they do not know where a key is" : ""}.`;
+        return `The scores are the sum of: ${on.join("; ")}.${blind ? " They do not know where a key is." : ""}`;
       },
     },
   };

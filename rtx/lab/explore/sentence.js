@@ -42,7 +42,7 @@ export function show(page) {
   });
   page.show(place);
   page.style(STYLE);
-  page.longest = 1700;
+  page.longest = 2700;
   place.onpointerover = place.onpointerleave = ({ target }) => page.note(target.title);
   place.onkeydown = (event) => {
     const { letters, count } = parts(), moved = arrows(event.key, ["count", count, 1, letters.length]);
@@ -95,7 +95,7 @@ export function show(page) {
   function told({ next, changes }, name) {
     if (!next) return `${name}: reading …`;
     const best = next.indexOf(Math.max(...next)), far = changes && sum(changes.slice(0, -FAR)) / (sum(changes) || 1);
-    return `${name}: “${printed(symbols[best])}” (${percent(next[best])})${changes ? `, ${percent(far)}` : ""}`;
+    return `${name}: “${printed(symbols[best])}” (${percent(next[best])})${changes ? `, far ${percent(far)}` : ""}`;
   }
 
   return (state) => {
@@ -110,7 +110,7 @@ export function show(page) {
     const sentence = models.map(({ name }, i) => told(found[i], name)).join("; ");
     place.ariaBusy = found.some(({ changes }) => !changes); // the worker is not done
     return [
-      `Next letter, and the part of all influence that letters more than ${FAR} back have. ${sentence}.`,
+      `The likeliest next letter, and the share of the influence that far letters have (over ${FAR} back). ${sentence}.`,
       strange && `${strange} of the letters did not occur in what the models read.`,
       count < letters.length && `The models read ${count} of ${letters.length} letters; what is written now replaces the others.`,
       letters.length === longest && `The text is full: the models have learnt from pieces of ${longest} letters.`,
