@@ -171,10 +171,7 @@ def test_notebook_14_says_how_translators_rank() -> None:
 
 
 def test_notebook_15_has_cards_that_say_what_was_found(found: dict[str, Finding]) -> None:
-    chorales = found["chorales-tcn-transformer"]
-    (source,) = FOLDER.glob("15_*.py")
-    assert chorales.verdict == "holds"
-    assert f"(p = {chorales.p:.3f}, a close call" in " ".join(source.read_text("utf-8").replace("\n# ", " ").split())
+    assert (found["chorales-recurrent"].verdict, found["chorales-tcn-transformer"].suggests) == ("fails", "both ways")
     assert [found[f"path-{which}"].verdict for which in ("shortest", "longest")] == ["holds", "fails"]
     for row in ("attention", "mean"):
         for steps in (50, 100, 500, 1000):
@@ -245,7 +242,8 @@ def test_the_findings_have_every_model_of_the_search_on_jsb() -> None:
             name += ", a convolution for each LocalRNN" * ("cell=convolution" in line[0].variant)
             best = f"{min(epochs)} to {max(epochs)}"
             found.append([name, str(tried), f"{line[0].parameters:,}", best, f"{mean(tests):.2f} ± {stdev(tests):.2f}"])
-            assert [run.seed for run in line] == [0, 1, 2] and {run.budget for run in line} == {None}
+            assert [run.seed for run in line] == [*range(8 if name in ("lstm", "r-transformer") else 3)]
+            assert {run.budget for run in line} == {None}
     assert sorted([row[0].lower(), *(cell.lower() for cell in row[2:])] for row in said) == sorted(
         [cell.lower() for cell in row] for row in found
     )
