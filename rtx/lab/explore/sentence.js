@@ -1,5 +1,5 @@
 // What does it remember of your sentence? Three character models predict the next letter of a text; each letter is shaded
-// by how much that prediction changes if the letter is another one. A worker computes, so that typing never waits.
+// by how much that prediction changes if the letter is another one. Each model has a worker, so that typing never waits.
 
 import { blues, shaded } from "./colours.js";
 import { arrows, button, make, percent, printed, select, textInput } from "./page.js";
@@ -34,7 +34,7 @@ export function show(page) {
   const place = make("div", { role: "application", tabIndex: 0, ariaLabel: "left and right choose how much is read" });
   const rows = models.map(({ name }, i) => {
     const letters = make("div", { className: "letters" }), next = make("div", { className: "next" });
-    const write = () => send({ place: i, count: WRITTEN });
+    const write = () => send([workers[i]], { count: WRITTEN });
     const writer = make("button", { textContent: "Write on", ariaLabel: `${name}: write on`, onclick: write });
     const head = make("div", { className: "row" }, make("b", { textContent: name }), writer);
     place.append(make("div", { className: "model" }, head, letters, next));
@@ -51,24 +51,29 @@ export function show(page) {
     choose(moved.count);
   };
 
-  const worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
-  worker.postMessage({ models, weights: page.weights });
+  const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" })), { buffer, byteOffset } = page.weights;
   let id = 0, asked = null, found = [];
-  worker.onmessage = ({ data }) => {
-    if (data.id !== id) return;
-    if (data.written) return append(data.written);
-    found[data.place] = data;
-    page.draw();
-  };
+  const workers = models.map(({ network, from, to }, i) => {
+    const worker = new Worker(address);
+    worker.postMessage({ network, weights: new DataView(buffer.slice(byteOffset + from, byteOffset + to)) });
+    worker.onmessage = ({ data }) => {
+      if (data.id !== id) return;
+      if (data.written) return append(data.written);
+      found[i] = data;
+      page.draw();
+    };
+    return worker;
+  });
   function append(added) {
     const { letters, count } = parts(), text = [...letters.slice(0, count), ...added.map((symbol) => symbols[symbol])];
     page.set({ text: text.slice(0, longest).join(""), read: 0 });
   }
-  /** Ask the worker about the letters that are read; with `count`, a model writes on. */
-  function send(more) {
+  /** Ask workers about the letters that are read; with `count`, their models write on. */
+  function send(some, more) {
     const { letters, count } = parts(), read = count ? letters.slice(0, count) : ["\n"];
     const symbols = read.map(number), others = read.map(other).map(number);
-    worker.postMessage({ id: ++id, symbols, others, temperature: page.state.temperature, unknown, ...more });
+    id++;
+    for (const worker of some) worker.postMessage({ id, symbols, others, temperature: page.state.temperature, unknown, ...more });
   }
 
   function drawRow({ letters: box, next, writer }, { next: p, changes }, { letters, count }) {
@@ -102,13 +107,13 @@ export function show(page) {
     const { letters, count } = parts(state), text = letters.slice(0, count).join("");
     if (text !== asked) {
       [asked, found] = [text, models.map(() => ({}))];
-      send();
+      send(workers);
     }
     rows.forEach((row, i) => drawRow(row, found[i], { letters, count }));
     whole.disabled = count === letters.length;
     const strange = letters.filter((letter) => !symbols.includes(letter)).length;
     const sentence = models.map(({ name }, i) => told(found[i], name)).join("; ");
-    place.ariaBusy = found.some(({ changes }) => !changes); // the worker is not done
+    place.ariaBusy = found.some(({ changes }) => !changes); // a worker is not done
     return [
       `The likeliest next letter, and the share of the influence that far letters have (over ${FAR} back). ${sentence}.`,
       strange && `${strange} of the letters did not occur in what the models read.`,

@@ -1,10 +1,10 @@
-// What the explorer of a sentence computes, beside the page: three models read a text, and read it again with one letter
+// What the explorer of a sentence computes, beside the page: a model reads a text, and reads it again with one letter
 // changed after the other.
 
 import { grow, load, plant, read } from "./network.js";
 import { softmax } from "./tensor.js";
 
-let models = [], newest = 0;
+let model = null, newest = 0;
 
 /** Half the sum of differences: the part of the probability that moves from some letters to others. */
 const distance = (p, q) => p.reduce((sum, value, i) => sum + Math.abs(value - q[i]), 0) / 2;
@@ -35,15 +35,11 @@ function write(model, { symbols, temperature, count, unknown }) {
   return tree.inputs.slice(symbols.length);
 }
 
-/** A first message brings the models, another one a text to look at or to write on; the answers are sent with `post`. */
+/** A first message brings the model, another one a text to look at or to write on; the answers are sent with `post`. */
 export async function answer({ data }, post) {
-  const bytes = ({ from, to }) => new DataView(data.weights.buffer, data.weights.byteOffset + from, to - from);
-  if (data.models) return void (models = data.models.map((model) => load(model.network, bytes(model))));
+  if (data.network) return void (model = load(data.network, data.weights));
   newest = data.id;
-  if (data.count) return post({ id: data.id, written: write(models[data.place], data) });
-  for (const [place, model] of models.entries()) {
-    await new Promise((go) => setTimeout(go)); // a newer text may have come
-    if (data.id !== newest) return;
-    look(model, data, (found) => post({ id: data.id, place, ...found }));
-  }
+  if (data.count) return post({ id: data.id, written: write(model, data) });
+  await new Promise((go) => setTimeout(go)); // a newer text may have come
+  if (data.id === newest) look(model, data, (found) => post({ id: data.id, ...found }));
 }
