@@ -34,6 +34,10 @@ MODELS: dict[str, dict[str, Any]] = {
     },
     "learned": {"model": "transformer", "d_model": 6, "layers": 1, "heads": 3, "position": "learned", "norm": "pre"},
     "r-transformer": {"d_model": 6, "layers": 2, "heads": 2, "window": 4, "norm": "pre"},
+    "convolution": {
+        "model": "r-transformer",
+        **{"d_model": 6, "layers": 2, "heads": 2, "window": 4, "cell": "convolution"},
+    },
     "waves": {"model": "r-transformer", "d_model": 5, "layers": 1, "heads": 1, "window": 3, "position": "sinusoidal"},
 }
 

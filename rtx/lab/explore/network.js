@@ -51,9 +51,9 @@ export function read(model, tree, nodes, { off = [], asked = nodes } = {}) {
     if (norm === "pre") fill(tree, given, x, now, normed);
     for (const [to, ...weights] of KEPT[kind]?.(layer) ?? []) fill(tree, `${name}.${to}`, given, now, (one) => linear(one, ...weights));
     if (i >= last && kind !== "rnn") now = asked;
-    const sees = { local: layer.window, "feed-forward": 1 }[kind] ?? Infinity;
+    const sees = { local: layer.window, convolution: layer.window, "feed-forward": 1 }[kind] ?? Infinity;
     fill(tree, name, given, now, (one, node) => {
-      const y = MIXES[kind](layer, tree, node, one, off), sum = norm ? add(y, tree.rows[x][node]) : y;
+      const y = MIXES[kind](layer, tree, node, one, off, given), sum = norm ? add(y, tree.rows[x][node]) : y;
       return norm === "post" ? normed(sum) : sum;
     }, sees);
     x = name;
@@ -88,7 +88,7 @@ const KEPT = {
   attention: ({ of }) => ["key", "value"].map((name) => [name, of(`${name}.weight`)]),
 };
 
-/** What a layer returns for a node; `x` is what it is given. */
+/** What a layer returns for a node; `x` is what it is given, a row of `given`. */
 const MIXES = {
   rnn(layer, { rows, parents }, node) {
     const keep = cellWeights(layer, "hh"), h = rows[layer.name][parents[node]]?.slice() ?? new Float64Array(keep[0].shape[1]);
@@ -102,6 +102,14 @@ const MIXES = {
     const reads = way(tree, node, layer.window).map((one) => tree.rows[`${layer.name}.read`][one]);
     for (let back = layer.window; back > 0; back--) CELLS[layer.cell](reads.at(-back) ?? padding.values, linear(h, ...keep), h);
     return h;
+  },
+
+  /** tanh of a causal convolution, in the place of a LocalRNN: it reads zeros before the beginning. */
+  convolution({ window, of }, tree, node, x, off, given) {
+    const reads = way(tree, node, window).map((one) => tree.rows[given][one]), taps = new Float64Array(x.length * window);
+    reads.forEach((one, i) => one.forEach((value, k) => (taps[k * window + window - reads.length + i] = value)));
+    const { shape: [outputs], values } = of("direction"); // for each output its inputs, for each input the oldest first
+    return linear(taps, { shape: [outputs, taps.length], values }, of("bias")).map(Math.tanh);
   },
 
   /** Eq. 4-6. With tables, the positions of Shaw et al. (2018), Eq. 3-4. Keeps where each head looks. */

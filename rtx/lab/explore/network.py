@@ -8,6 +8,7 @@ from torch import nn
 
 from rtx.models import RNN, LanguageModel, RTransformer, Transformer
 from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, RelativeAttention, Residual
+from rtx.nn.convolution import LocalConv
 
 
 def described(model: nn.Module) -> dict[str, Any]:
@@ -48,8 +49,12 @@ def layer_of(name: str, residual: Residual) -> dict[str, Any]:
     part, found = residual.sublayer, {"name": name, "prefix": f"{name}.sublayer.", "norm": residual.order}
     if isinstance(part, LocalRNN):
         return {"kind": "local", "cell": part.cell, "window": part.window, **found}
+    if isinstance(part, LocalConv):
+        return {"kind": "convolution", "window": part.kernel, **found}
     if type(part) in (MultiHeadAttention, RelativeAttention):
         return {"kind": "attention", "heads": part.heads, **found}
     if isinstance(part, FeedForward):
         return {"kind": "feed-forward", **found}
-    raise ValueError(f"model: expected LocalRNN, attention and feed-forward networks, got {type(part).__name__}")
+    raise ValueError(
+        f"model: expected LocalRNN, convolution, attention and feed-forward networks, got {type(part).__name__}"
+    )
