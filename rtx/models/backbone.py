@@ -18,9 +18,10 @@ class Backbone(Protocol):
 
     Attributes:
         d_model: D.
-        stateful: whether the state has a fixed size, so that a text of any length can be read piece by piece.
-        separate_segments: whether the model sees nothing beyond the start of its segment. Then `slide` gives every
-            position a whole segment.
+        stateful: whether training may carry the state from one piece of a text to the next. The size of such a state is
+            bounded. (So are those of a TCN and of Griffin, but they read one position at a time.)
+        separate_segments: whether the model cuts a text into segments and sees nothing beyond the start of its segment.
+            Then `slide` gives every position a whole segment.
         auxiliary_losses: which losses the model offers beside its own: "layers" (see `CharacterTransformer.hidden`),
             "activations" (see `rtx.training.auxiliary_losses`).
     """
@@ -47,7 +48,7 @@ class Backbone(Protocol):
         ...
 
     def slide(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
-        """Return the outputs if each position sees as much as the model can see."""
+        """Return the outputs of `forward`, or of a sliding segment if the model has separate segments."""
         ...
 
 
@@ -85,7 +86,7 @@ class CausalModel(nn.Module):
         return y.squeeze(1), state
 
     def slide(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
-        """Return the outputs if each position sees as much as the model can see: by default those of `forward`."""
+        """Return the outputs of `forward`. A model with separate segments overrides this."""
         return self(x)
 
     def start_epoch(self, epoch: int) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from rtx.models.backbone import Backbone, check_backbone
 from rtx.nn.padding import real_positions, reverse
-from rtx.nn.validate import check_lengths, check_tensor
+from rtx.nn.validate import check_lengths, check_sequence
 
 
 class Bidirectional(nn.Module):
@@ -38,7 +38,7 @@ class Bidirectional(nn.Module):
             x: the sequences, padded at the end.
             lengths: number of real positions of each sequence; by default T. The outputs after them are zero.
         """
-        check_tensor("x", x)
+        check_sequence("x", x, self.d_model, like=self.join.weight)
         lengths = torch.full(x.shape[:1], x.shape[1]) if lengths is None else lengths
         check_lengths("lengths", lengths, *x.shape[:2])
         lengths = lengths.to(x.device)

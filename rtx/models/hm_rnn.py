@@ -91,8 +91,9 @@ class HMRNN(CausalModel):
     from the copied state. A gradient reaches a boundary wherever it multiplies or selects. The biases of the boundaries
     start at 0, all else as in torch's LSTM. The output embedding has width D. There is no layer normalisation.
 
-    A layer below the top has 4 D² parameters more than an LSTM, because it also reads the layer above. So HM-RNN cannot
-    have fewer parameters than the LSTM baseline, as in Table 3 of Xu et al. (35 M and 36 M).
+    A layer below the top has 4 D² parameters more than an LSTM, because it also reads the layer above. So HM-RNN has
+    more parameters than an LSTM of its width and depth. Table 3 of Xu et al. prints fewer: 35 M for HM-RNN and 36 M for
+    the LSTM. We cannot explain this.
 
     Args:
         d_model: D, width of the input, of every layer and of the output.

@@ -87,7 +87,7 @@ class LanguageModel(nn.Module):
         return self.decoder(hidden), state
 
     def slide(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
-        """Return the logits if each position sees as much as the backbone can see."""
+        """Return the logits from the backbone's `slide`."""
         check_tokens("tokens", tokens, self.vocabulary, 2)
         return self.decoder(self.backbone.slide(self.embed(tokens)))
 
@@ -123,11 +123,13 @@ class LanguageModel(nn.Module):
         """
         check_tokens("prompt", prompt, self.vocabulary, 2)
         check_positive("tokens", tokens)
+        never = torch.tensor(forbidden, device=prompt.device) if forbidden else prompt.new_empty(0)
+        if forbidden:
+            check_tokens("forbidden", never, self.vocabulary, 1)
         generator = seeded_generator(seed)
-        state: State | None = None
-        for column in prompt.unbind(1):
-            logits, state = self.step(column, state)
-        found, never = [prompt], torch.tensor(forbidden, dtype=torch.long, device=prompt.device)
+        hidden, state = self.backbone.read(self.embed(prompt))
+        logits = self.decoder(hidden[:, -1])
+        found = [prompt]
         for i in range(tokens):
             check_finite("logits", logits)
             logits = logits.index_fill(1, never, -torch.inf)

@@ -1,4 +1,4 @@
-"""TCN: dilated causal convolutions. Each block sees twice as far back as the block below.
+"""TCN: dilated causal convolutions. The dilation doubles from block to block, and the receptive field about doubles.
 
 Bai, Kolter & Koltun (2018), An Empirical Evaluation of Generic Convolutional and Recurrent Networks for Sequence
 Modeling.

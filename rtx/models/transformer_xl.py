@@ -33,7 +33,8 @@ class TransformerXL(CausalModel):
         layers: L, number of blocks.
         heads: H, attention heads; must divide D.
         segment: S, number of positions that are computed together; gradients end at its start.
-        memory: M, number of positions before the segment that every layer sees; 0 gives separate segments.
+        memory: M, number of positions before the segment that every layer sees. With 0 no segment sees another; `slide`
+            returns what `forward` does.
         dropout: on the input, after each sublayer, on attention weights, in the feed-forward network. The authors'
             code also drops the sinusoids and the output.
         norm: "post" is the paper's order. "pre" is x + sublayer(LayerNorm(x)), and the memory holds the normalised

@@ -76,11 +76,14 @@ class MultiHeadAttention(Heads):
 
         Args:
             x: the sequence.
-            mask: True where a query (row) may attend to a key (column). The shape is (T, S), or (B, 1, T, S) if the
-                sequences have different masks; each of the first two sizes may be 1. A query that may see nothing mixes
-                nothing: see `rtx.nn.masks`.
+            mask: True where a query (row) may attend to a key (column). The shape is (T, S), or (B, H, T, S) if the
+                sequences or the heads have different masks; B and H may be 1. A query that may see nothing mixes
+                nothing: see `rtx.nn.masks`. Attention by distance (`rtx.nn.relative`) is defined for the past only, so
+                there the mask must hide all later keys.
             context: the S positions that are attended to; by default `x`. Without a mask, `x` are the last T of them.
         """
+        if context is not None and mask is None and context.shape[1] < x.shape[1]:
+            raise ValueError(f"context: expected at least {x.shape[1]} positions or a mask, got {context.shape[1]}")
         q, k, v = self.project(x, context)
         self._check_mask(mask, q, k)
         return self.join(self.attend(q, k, v, mask))
@@ -158,7 +161,7 @@ class MultiHeadAttention(Heads):
         elif mask.ndim != 2:  # torch would use the first axis of (B, T, T) for the heads
             fits = False
         if not fits:
-            allowed = f"bool of shape ({T}, {S}) or ({B}, 1, {T}, {S}) on {q.device}"
+            allowed = f"bool of shape ({T}, {S}) or ({B} or 1, {H} or 1, {T}, {S}) on {q.device}"
             raise ValueError(f"mask: expected {allowed}, got {mask.dtype} of {tuple(mask.shape)} on {mask.device}")
 
 

@@ -34,7 +34,9 @@ def causal_mask(queries: int, keys: int | None = None, device: torch.device | No
 def masked_softmax(scores: Float[Tensor, "*rows S"], mask: Bool[Tensor, "*shown S"]) -> Float[Tensor, "*rows S"]:
     """Return the softmax over the positions that each row may see, and zeros elsewhere."""
     # -inf, because a large negative number such as -1e9 does not fit in every dtype
-    return scores.masked_fill(~mask, -math.inf).softmax(-1).masked_fill(~mask, 0.0)
+    # a row that may see nothing keeps its scores: the softmax of -inf alone is NaN, at which anomaly mode stops
+    kept = mask | ~mask.any(-1, keepdim=True)
+    return scores.masked_fill(~kept, -math.inf).softmax(-1).masked_fill(~mask, 0.0)
 
 
 def contain(

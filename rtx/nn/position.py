@@ -13,7 +13,8 @@ from torch import Tensor
 def sinusoidal_positions(length: int, d_model: int, like: Tensor | None = None, start: int = 0) -> Float[Tensor, "T D"]:
     """Return sines (even columns) and cosines (odd columns) of t / 10000^(2i/D), one row for each position t.
 
-    The wavelengths grow from 2π to 10000 · 2π. The angles are computed in float32 at least.
+    The wavelengths grow from 2π to almost 10000 · 2π if D is large (8913 · 2π at D = 160). The angles are computed in
+    float32 at least.
 
     Args:
         length: T, number of positions.

@@ -213,7 +213,7 @@ def transformer_xl_attention(
 
 
 def feed_forward_attention(
-    x: Float[Tensor, "T F"], p: Weights, pooling: str = "attention", leak: str = "printed"
+    x: Float[Tensor, "T F"], p: Weights, pooling: str = "attention", leak: str = "coded"
 ) -> Float[Tensor, " K"]:
     """The output for one sequence without padding; p is the state dict of `rtx.models.FeedForwardAttention`."""
     score, shift = (p["score.weight"], p["score.bias"]) if pooling == "attention" else (None, None)

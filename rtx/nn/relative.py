@@ -3,6 +3,8 @@
 Shaw, Uszkoreit & Vaswani (2018), Self-Attention with Relative Position Representations, Eq. 3-5; Dai et al. (2019),
 Transformer-XL: Attentive Language Models beyond a Fixed-Length Context, §3.3 and Appendix B; Su et al. (2021),
 RoFormer, Eq. 16; Press, Smith & Lewis (2022), Train Short, Test Long (ALiBi), §3.
+
+All but RoPE are defined for the past only: a mask must hide the keys that are later than their query.
 """
 
 import math
@@ -74,6 +76,8 @@ class RotaryAttention(MultiHeadAttention):
     def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Float[Tensor, "B H T K"]:
         """Let T queries attend to S keys. Without a mask, the queries are at the last T of the S positions."""
         # Eq. (16): a product of rotated vectors depends on their positions only by the distance
+        if self.own_scores:  # of a subclass: `softmax` rotates
+            return super().attend(q, k, v, mask)
         return super().attend(rotate(q, k.shape[-2] - q.shape[-2]), rotate(k), v, mask)
 
     def softmax(self, q: Tensor, k: Tensor, mask: Tensor | None) -> Float[Tensor, "B H T S"]:

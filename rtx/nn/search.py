@@ -51,7 +51,7 @@ def beam_search(
     complete and leaves the beam, and the best `width` complete ones are kept. The others go on, and may branch to fill
     the beam again. At `length` tokens a hypothesis is cut off and counts as complete.
 
-    The search for a sentence stops when no hypothesis on its beam can become one of its best. Log-probabilities only
+    The search stops when in no sentence a hypothesis on the beam can become one of its best. Log-probabilities only
     fall, so a hypothesis with log-probability p cannot score more than p / length^alpha. Stopping changes no result.
 
     Args:
@@ -119,7 +119,8 @@ def _log_probabilities(logits: Tensor, rows: int, vocabulary: int) -> Tensor:
         raise ValueError(f"step: expected logits of shape ({rows}, {vocabulary}), got {tuple(logits.shape)}")
     scores = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
     if bool(scores.isnan().any()):
-        raise ValueError("step: expected logits that are numbers, or -inf for a forbidden token, got NaN or inf")
+        given = "a row of -inf" if bool((logits == -math.inf).all(-1).any()) else "NaN or inf"
+        raise ValueError(f"step: expected numbers, or -inf for a forbidden token but not for all tokens, got {given}")
     return scores
 
 

@@ -2,7 +2,6 @@
 
 Al-Rfou et al. (2019), Character-Level Language Modeling with Deeper Self-Attention; Dai et al. (2019), Transformer-XL:
 Attentive Language Models beyond a Fixed-Length Context, §3.2.
-
 """
 
 from collections.abc import Sequence
@@ -45,13 +44,15 @@ class SegmentAttention(MultiHeadAttention):
 class SegmentMemory(nn.Module):
     """Each position attends to its segment up to itself, and to the `memory` positions before the segment.
 
-    The memory is what this layer read there. No gradient flows into it. A stack of layers therefore sees further back
-    than one layer does, but is not trained to. All segments of a sequence are computed at once, because a layer
-    remembers its own inputs, which the layer below has already computed.
+    The memory holds the inputs of this layer at these positions. In a stack they come from the layer below, which has a
+    memory of its own. So a stack sees further back than one layer. No gradient flows into the memory: a layer learns to
+    read it, but the layers below do not learn what to put there. All segments of a sequence are computed at once,
+    because the layer below has already computed the inputs.
 
     A state is (inputs, keys, values, count), where `count` positions of the segment have been read. The inputs,
-    (B, P, D), are those of the last positions: at least of these and of the memory, at most M + S. The keys and values,
-    (B, H, P', K), belong to the first P' of the inputs; `step` computes the others.
+    (B, P, D), are those of the last P positions: the memory, as far as there is one, and the `count` positions of the
+    segment. P is at most M + S. The keys and values, (B, H, P', K), belong to the first P' of the inputs; `step`
+    computes the others.
 
     Args:
         attention: the attention to use.

@@ -46,6 +46,7 @@ def test_what_does_not_fit_is_refused() -> None:
         (lambda: LanguageModel(model, 5), "^backbone"),  # it would see what it has to predict
         (lambda: model(torch.randn(2, 5, 8), torch.tensor([5, 6])), "^lengths"),
         (lambda: model(torch.randn(2, 5, 7)), "^x"),
+        (lambda: model(torch.randn(5, 8)), "^x"),
     ]:
         with pytest.raises(ValueError, match=name):
             wrong()

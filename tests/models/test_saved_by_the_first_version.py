@@ -17,7 +17,7 @@ SAVED = json.loads(Path(__file__).with_name("first_version.json").read_text())
 
 OTHERS = {
     "feed-forward-attention": FeedForwardAttention,
-    "feed-forward-attention-mean": lambda: FeedForwardAttention(pooling="mean"),
+    "feed-forward-attention-mean": lambda: FeedForwardAttention(pooling="mean", leak="printed"),
     "rnnsearch": lambda: rnnsearch(9, 7, "lstm", d_model=8, layers=2),
     "rnnsearch-one-way": lambda: rnnsearch(9, 7, "mc-rnn", bidirectional=False, d_model=8),
     "encoder-decoder": lambda: EncoderDecoder(9, 7, 8, 2, 2),

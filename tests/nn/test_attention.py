@@ -89,6 +89,13 @@ def test_a_causal_mask_is_true_where_a_query_may_attend():
     assert causal_mask(2, 3).tolist() == [[True, True, False], [True, True, True]]
 
 
+def test_a_context_shorter_than_the_queries_needs_a_mask():
+    attention, x = MultiHeadAttention(8, 2), torch.randn(1, 5, 8)
+    with pytest.raises(ValueError, match="^context: .*5.*3"):
+        attention(x, None, x[:, :3])
+    assert attention(x, torch.ones(5, 3, dtype=torch.bool), x[:, :3]).shape == x.shape
+
+
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [((-1,), "queries: .*-1"), (("5",), "queries: .*'5'"), ((2, 3.0), r"keys: .*3\.0"), ((5, 3), "keys: .*5.*got 3")],
