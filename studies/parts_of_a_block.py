@@ -45,7 +45,7 @@ class Stack(CausalModel):
         return out
 
 
-def _answering(make: Callable[..., CausalModel]) -> SequenceModel:
+def answering(make: Callable[..., CausalModel]) -> SequenceModel:
     return SequenceModel(make(), inputs=SYMBOLS, outputs=2, per="sequence")
 
 
@@ -92,7 +92,7 @@ def right(lengths: tuple[int, ...], model: nn.Module) -> Scores:
 
 PROBLEMS = {
     name: Problem(
-        {model: partial(_answering, make) for model, make in makers.items()},
+        {model: partial(answering, make) for model, make in makers.items()},
         draw,
         loss,
         partial(right, lengths),

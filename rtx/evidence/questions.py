@@ -12,7 +12,6 @@ from rtx.evidence.ledger import Result
 from rtx.evidence.selection import (
     budget,
     counts,
-    cut_at,
     is_full,
     is_solved,
     mean_validation,
@@ -25,7 +24,7 @@ from rtx.evidence.selection import (
     under_one_budget,
     with_detail,
 )
-from rtx.evidence.tables import cells, spread
+from rtx.evidence.tables import cells, cut_at, spread
 from rtx.evidence.verdict import SEEDS, Comparison, Count, Look, Pair
 from rtx.tasks import task_by_name
 from rtx.training.recipe import Recipe, load_recipe
@@ -201,7 +200,7 @@ def _in_time(runs: list[Result], paper: int) -> tuple[str, Count]:
     solved = [run for run in runs if is_solved(run)]
     variants = ", ".join(dict.fromkeys(run.variant for run in runs))
     said = f"solved after epoch {_epochs(runs)}, in the paper {paper} ({variants}, {seeds(runs)}{_cuts(runs)})"
-    told = [run for run in runs if run in solved or is_full(run) or cut_at(run) >= paper]
+    told = [run for run in runs if run in solved or is_full(run) or cut_at(run.budget) >= paper]
     soon = [run in solved and run.epoch <= paper for run in told]
     return said, Count(soon, told == runs and (all(soon) or all(run.chosen_from for run in runs)))
 
@@ -210,7 +209,7 @@ def _earliness(run: Result, cut_solves: bool) -> float:
     """Return minus the epoch in which a run solves its problem; a cut run solves it in its next epoch, or never."""
     if is_solved(run):
         return -run.epoch
-    return -cut_at(run) - 1 if cut_solves and not is_full(run) else -math.inf
+    return -cut_at(run.budget) - 1 if cut_solves and not is_full(run) else -math.inf
 
 
 def _epochs(runs: Sequence[Result]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from statistics import mean
 
 from rtx.evidence.ledger import Result, option, variant_of
-from rtx.evidence.tables import chosen, machine
+from rtx.evidence.tables import chosen, cut_at, machine
 from rtx.training.recipe import Recipe
 
 EQUAL_SIZES = ("same-parameters", "same-flops")  # variants that make models equal in size
@@ -25,12 +25,6 @@ def unchanged(run: Result) -> bool:
 def is_full(run: Result) -> bool:
     """Return whether a run had the recipe's full size and all its training."""
     return run.scale == "full" and run.budget is None
-
-
-def cut_at(run: Result) -> int:
-    """Return the number of epochs after which a run was stopped; 0 if nothing, or something else, stopped it."""
-    cut = re.fullmatch(r"(\d+) of \d+ epochs", run.budget or "")
-    return int(cut[1]) if cut else 0
 
 
 def is_solved(run: Result) -> bool:
@@ -65,7 +59,7 @@ def renamed(groups: list[list[Result]], old: str, new: str) -> list[list[Result]
 def of_each_rate(groups: Sequence[list[Result]]) -> list[list[Result]]:
     """Return the runs by their rate: of each seed the longest, because a shorter run is only its beginning."""
     found: dict[str, dict[int, Result]] = {}
-    for run in sorted((run for group in groups for run in group), key=lambda run: (is_full(run), cut_at(run))):
+    for run in sorted((run for group in groups for run in group), key=lambda run: (is_full(run), cut_at(run.budget))):
         found.setdefault(run.variant, {})[run.seed] = run
     return [[of_rate[seed] for seed in sorted(of_rate)] for of_rate in found.values()]
 

@@ -1,8 +1,10 @@
 """A recipe's table: the paper's number beside ours. All of our numbers come from the ledger."""
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from statistics import mean, stdev
@@ -39,7 +41,7 @@ def cells(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) -> 
 
     A group shares variant, scale, budget, metric, data, size and precision. Where seconds are the budget, it
     shares the hardware, too. If a seed was run twice, the newest run counts. With `variant`, the runs of others are
-    left out.
+    left out. Where training ends as soon as a problem is solved, see `_with_solved`.
     """
     if variant is not None:
         check_choice("variant", variant, recipe.variants)
@@ -47,10 +49,33 @@ def cells(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) -> 
     for run in read_results(recipe.name, ledger):  # the newest run of a seed is the last
         if variant in (None, variant_of(run)):
             precision = option(run.command, "--precision")
-            how = (run.model, run.scale, run.variant, run.budget, machine(run), *precision)
-            groups[*how, run.metric, run.data_sha256, run.parameters][run.seed] = run
-    found = [(key[0], [of[seed] for seed in sorted(of)]) for key, of in sorted(groups.items(), key=str)]
+            how = (run.model, run.scale, run.variant, machine(run), *precision)
+            groups[run.budget, *how, run.metric, run.data_sha256, run.parameters][run.seed] = run
+    _with_solved(groups, {name: of.get("stop_at", math.inf) for name, of in recipe.variants.items()})
+    found = [(key[1], [of[seed] for seed in sorted(of)]) for key, of in sorted(groups.items(), key=str)]
     return {model: [runs for of, runs in found if of == model] for model in recipe.models}
+
+
+def _with_solved(groups: dict[tuple[Any, ...], dict[int, Result]], enough: dict[str, float]) -> None:
+    """Put a run that ended because it had solved its problem beside the cut runs of other seeds.
+
+    The cut would not have changed it. On its own it would be a complete run, and a table that prefers complete runs
+    would show only the seeds that succeeded. The key of a group begins with its budget.
+    """
+    for (budget, *how), cut in groups.items():
+        complete = groups.get((None, *how), {})
+        if cut_at(budget) and set(cut) - set(complete):
+            for seed, run in list(complete.items()):
+                if seed not in cut and run.epoch <= cut_at(budget) and run.validation >= enough[variant_of(run)]:
+                    cut[seed] = replace(complete.pop(seed), budget=budget)
+    for key in [key for key, runs in groups.items() if not runs]:
+        del groups[key]
+
+
+def cut_at(budget: str | None) -> int:
+    """Return the number of epochs of a budget such as "3 of 20 epochs"; 0 for another one, and for all training."""
+    cut = re.fullmatch(r"(\d+) of \d+ epochs", budget or "")
+    return int(cut[1]) if cut else 0
 
 
 def machine(result: Result) -> str | None:

@@ -230,6 +230,20 @@ def test_the_best_score_is_marked_among_rows_that_have_the_same_data(tmp_path):
     assert {found.lines[place].model for place in found.best} == {"attention-50", "mean-100"}  # nothing is beside 500
 
 
+def test_a_seed_that_solved_its_problem_stands_beside_the_seeds_that_were_cut_before(tmp_path):
+    like = {"recipe": "copy-memory", "model": "transformer", "variant": "adam", "data_sha256": None, "scale": "cpu"}
+    for seed, test, budget in ((0, 13.0, "3 of 20 epochs"), (1, 12.0, "3 of 20 epochs"), (2, 100.0, None)):
+        write_result(result(**like, seed=seed, test=test, validation=test, budget=budget, epoch=2), tmp_path)
+    (line,) = (line for line in overview(load_recipe("copy-memory"), tmp_path).lines if line.model == "transformer")
+    assert (line.seeds, line.ours) == ("0, 1, 2", "41.667 ± 50.521") and line.budget.startswith("3 of 20 epochs")
+    late = result(**like, seed=2, test=100.0, validation=100.0, budget=None, epoch=4)  # three epochs were not enough
+    write_result(late, tmp_path, "later")
+    assert {line.seeds for line in rows(load_recipe("copy-memory"), tmp_path) if line.model == "transformer"} == {
+        "0, 1",
+        "2",
+    }
+
+
 def test_an_older_file_with_a_checksum_and_without_its_recipe_is_read(tmp_path):
     path = tmp_path / "old.json"
     facts = asdict(result()) | {"sha256": "0"}
