@@ -145,6 +145,7 @@ def test_bad_lengths_are_refused(lengths):
     ("call", "message"),
     [
         (lambda: small()(torch.randn(2, 7, 4)), r"^x: .*\(2, 7, 4\)"),
+        (lambda: small()(sequences().float()), "^x: .*torch.float32.*torch.float64"),
         (lambda: small().step(torch.randn(2, 7, 3)), r"^x: .*\(2, 7, 3\)"),
         (lambda: small().step(sequences()[:2, 0], small().step(sequences()[:, 0])[1]), r"^state: .*\(3, 5\)"),
     ],
