@@ -3,7 +3,6 @@
 The right logits are those of the reference version, which reads one sentence at a time and without padding.
 """
 
-
 import pytest
 import references
 import torch
