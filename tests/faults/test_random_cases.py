@@ -50,12 +50,7 @@ OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "cell_state": st.sampled_from(["mean", "previous", "mapped"]),
         "mapping": st.sampled_from(["shared", "per-gate"]),
     },
-    "ho-rnn": {
-        "order": few,
-        "pooling": st.sampled_from(["sum", "max", "fofe", "gated"]),
-        "cell": CELLS,
-        "forgetting": st.sampled_from([0.3, 1.0]),
-    },
+    "ho-rnn": {"order": few, "cell": CELLS},
     "griffin": {"window": st.integers(1, 5)},
     "feed-forward-attention": {
         "pooling": st.sampled_from(["attention", "mean"]),

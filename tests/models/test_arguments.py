@@ -51,7 +51,7 @@ BAD = [
     (partial(MCRNN, 4, 2), {"block": [1], "cell": ["LSTM"], "start": ["clip"], "phase": ["figure"], "d_hidden": [0]}),
     (partial(MCRNN, 4, 2), {"cell_state": ["last"], "mapping": ["gate"], "mapping_start": ["0"]}),
     (partial(MCRNN, 4, 2), {"weight_dropout_on": ["gates"]}),
-    (partial(HORNN, 4), {"order": [0], "pooling": ["mean"], "cell": ["tanh"], "forgetting": [0.0, 1.1, "abc"]}),
+    (partial(HORNN, 4), {"order": [0], "cell": ["tanh"]}),
     (partial(Griffin, 8, 2, heads=2, window=4), {"window": [0], "heads": [3]}),
     (partial(Griffin, 8, 3, window=4), {"heads": [8]}),  # the third layer has attention: heads of even width
     (FeedForwardAttention, {"inputs": [0], "outputs": [0], "d_hidden": [0], "pooling": ["max"], "leak": ["print"]}),
