@@ -47,7 +47,6 @@ OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "d_hidden": st.integers(1, 7),
         "start": st.sampled_from(["equation", "clipped"]),
         "phase": st.sampled_from(["equation", "text"]),
-        "cell_state": st.sampled_from(["mean", "previous", "mapped"]),
         "mapping": st.sampled_from(["shared", "per-gate"]),
     },
     "ho-rnn": {"order": few, "cell": CELLS},
