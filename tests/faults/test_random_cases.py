@@ -32,12 +32,7 @@ OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "max_length": st.just(12),
         "max_distance": few,
     },
-    "transformer-xl": {
-        "segment": st.integers(1, 5),
-        "memory": st.integers(0, 5),
-        "norm": NORMS,
-        "biases": st.sampled_from(["shared", "per layer"]),
-    },
+    "transformer-xl": {"segment": st.integers(1, 5), "memory": st.integers(0, 5), "norm": NORMS},
     "character-transformer": {"segment": st.integers(1, 5), "norm": NORMS},
     "tcn": {"kernel": st.integers(1, 4)},
     "awd-lstm": {"d_hidden": st.integers(1, 7)},

@@ -28,7 +28,7 @@ VARIANTS: dict[str, tuple[str, dict[str, object]]] = {name: (name, {}) for name 
     "hm-rnn-3": ("hm-rnn", {"layers": 3}),
     "griffin-attention": ("griffin", {"layers": 3}),
     "transformer-none": ("transformer", {"position": "none"}),
-    "transformer-xl-pre": ("transformer-xl", {"norm": "pre", "biases": "per layer"}),
+    "transformer-xl-pre": ("transformer-xl", {"norm": "pre"}),
 }
 """The registered model and its arguments, by the name that a test shows."""
 
