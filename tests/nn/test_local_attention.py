@@ -49,7 +49,7 @@ def test_the_weights_gather_the_values_to_the_output():
     assert torch.equal(weights[0, 0] > 0, torch.ones(7, 7).tril().triu(-2).bool())
     gathered = weights @ layer.value(x)[:, None]
     torch.testing.assert_close(layer.output(gathered.transpose(1, 2).flatten(2)), layer(x), rtol=0, atol=1e-10)
-    assert torch.equal(layer.introspect(x)["attention"], weights)
+    assert torch.equal(layer.introspect(x)["weights"], weights)
 
 
 def test_dropout_acts_in_training_only():
