@@ -506,7 +506,7 @@ explore.race("characters", entrants, seconds=1.0, seeds=2, turns=4, learning_rat
 # You can also train a model of your own. After 400 updates, this GRU is about as good as a bigram model.
 
 # %%
-explore.training("characters", "gru", d_model=48, layers=1, learning_rate=0.01).train()
+explore.training("characters", "gru", d_model=48, layers=1, learning_rate=0.01).run()
 
 # %% [markdown]
 # ## Recap

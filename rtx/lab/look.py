@@ -42,11 +42,10 @@ def look(task: Task, model: nn.Module, batch: Batch) -> Look:
         found = {(name.split(".")[-1], values.ndim): values for name, values in trace(model, x).items()}
     finally:
         hook.remove()
-    for name in ("weights", "attention"):
-        if (name, 4) in found:  # (B, H, T, S), of the last layer
-            return Look(found[name, 4][0].mean(0).cpu(), "step looked at", "step", "attention, mean of heads")
-        if (name, 2) in found:  # (B, T)
-            return Look(found[name, 2].cpu(), "step", "", "share of each step")
+    if ("weights", 4) in found:  # (B, H, T, S), of the last layer
+        return Look(found["weights", 4][0].mean(0).cpu(), "step looked at", "step", "attention, mean of heads")
+    if ("weights", 2) in found:  # (B, T)
+        return Look(found["weights", 2].cpu(), "step", "", "share of each step")
     if ("channel_weights", 3) in found:  # (B, T, C)
         return Look(found["channel_weights", 3][0].T.cpu(), "step", "channel", "weights of the channels")
     return Look(states[-1][0].T.cpu(), "step", "unit", "states of the last layer")

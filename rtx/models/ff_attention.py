@@ -54,7 +54,7 @@ class FeedForwardAttention(nn.Module):
         if replaced(self.hidden, self.score):  # a wrapper such as LoRA: call the layers, do not read their weights
             inside = self.introspect(x, lengths)
             # Eq. (1) or (2): c = Σ α_t h_t
-            c = (inside["attention"][:, None] @ inside["states"]).squeeze(1)
+            c = (inside["weights"][:, None] @ inside["states"]).squeeze(1)
         else:
             scorer = (None, None) if self.score is None else (self.score.weight, self.score.bias)
             # Eq. (1) or (2), without storing the states of all steps
@@ -80,14 +80,14 @@ class FeedForwardAttention(nn.Module):
 
     def weights(self, x: Float[Tensor, "B T F"], lengths: Int[Tensor, " B"] | None = None) -> Float[Tensor, "B T"]:
         """Return the share of each step in the context. Each row sums to 1; padding has 0."""
-        return self.introspect(x, lengths)["attention"]
+        return self.introspect(x, lengths)["weights"]
 
     def introspect(self, x: Float[Tensor, "B T F"], lengths: Int[Tensor, " B"] | None = None) -> dict[str, Tensor]:
-        """Return "states", h (B, T, D), and "attention", their shares in the context (B, T)."""
+        """Return "states", h (B, T, D), and "weights", their shares in the context (B, T)."""
         real = real_positions(self._checked(x, lengths), x.shape[1])
         h = LEAKS[self.leak](self.hidden(torch.where(real[..., None], x, 0)))
         # Eq. (1): α_t = exp(e_t) / Σ exp(e_s)
-        return {"states": h, "attention": masked_softmax(self._scores(h), real).to(h.dtype)}
+        return {"states": h, "weights": masked_softmax(self._scores(h), real).to(h.dtype)}
 
     def _checked(self, x: Tensor, lengths: Tensor | None) -> Int[Tensor, " B"]:
         check_sequence("x", x, self.inputs, like=next(self.parameters()))

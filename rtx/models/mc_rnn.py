@@ -29,9 +29,8 @@ class MCRNN(CausalModel):
         block: n, number of nodes in a block; a layer has n - 1 channels. The paper's MC-RNN-3 is n = 4.
         cell: "rnn", "gru" or "lstm".
         d_hidden: width of the layers before the last; by default D.
-        start: Eq. 2 at the first steps, "equation" or "clipped"; `MultiChannelRNN` explains this and the next four.
+        start: Eq. 2 at the first steps, "equation" or "clipped"; `MultiChannelRNN` explains this and the next three.
         phase: where a channel's blocks begin, "equation" or "text".
-        cell_state: the memory that an LSTM's forget gate multiplies, "mean", "previous" or "mapped".
         mapping: one W_j "shared" by the gates, or "per-gate".
         mapping_start: how W_j starts, "identity" or "uniform".
         dropout: on the output of each layer, the same units at all steps of a call.
@@ -53,7 +52,6 @@ class MCRNN(CausalModel):
         d_hidden: int | None = None,
         start: str = "equation",
         phase: str = "equation",
-        cell_state: str = "mean",
         mapping: str = "shared",
         mapping_start: str = "identity",
         dropout: float = 0.0,
@@ -66,8 +64,7 @@ class MCRNN(CausalModel):
         self.d_model = check_positive("d_model", d_model)
         hidden = check_positive("d_hidden", d_model if d_hidden is None else d_hidden)
         widths = chain([d_model], repeat(hidden, check_positive("layers", layers) - 1), [d_model])
-        switches = (start, phase, cell_state, mapping, mapping_start)
-        options = (block, cell, *switches, weight_dropout, weight_dropout_on)
+        options = (block, cell, start, phase, mapping, mapping_start, weight_dropout, weight_dropout_on)
         self.layers = nn.ModuleList(MultiChannelRNN(below, own, *options) for below, own in pairwise(widths))
         self.dropout_input = LockedDropout(check_fraction("dropout_input", dropout_input))
         self.dropout = LockedDropout(dropout)

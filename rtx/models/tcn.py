@@ -11,9 +11,7 @@ from torch.nn import functional as F
 from rtx.models.backbone import Card, CausalModel
 from rtx.nn.convolution import CausalConv
 from rtx.nn.streaming import State, split, step_through
-from rtx.nn.validate import check_choice, check_fraction, check_positive
-
-DROPS = {"channels": F.dropout1d, "elements": F.dropout}
+from rtx.nn.validate import check_fraction, check_positive
 
 
 class TemporalBlock(nn.Module):
@@ -23,14 +21,13 @@ class TemporalBlock(nn.Module):
         d_model: D, width of the input and of the output.
         kernel: k, number of positions that a convolution reads.
         dilation: d, distance between two of them.
-        dropout: probability that a number or channel is set to zero in training.
-        drop: "channels" or "elements", as in `TCN`.
+        dropout: probability that a channel is set to zero in training.
     """
 
-    def __init__(self, d_model: int, kernel: int, dilation: int, dropout: float, drop: str) -> None:
+    def __init__(self, d_model: int, kernel: int, dilation: int, dropout: float) -> None:
         super().__init__()
         self.first, self.second = (CausalConv(d_model, d_model, kernel, dilation) for _ in range(2))
-        self.dropout, self.drop = dropout, drop
+        self.dropout = dropout
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
         """Return ReLU(x + the convolutions of x)."""
@@ -46,7 +43,7 @@ class TemporalBlock(nn.Module):
         return (x + self._dropped(y.relu()[:, None]).squeeze(1)).relu(), (first, second)
 
     def _dropped(self, y: Tensor) -> Float[Tensor, "B T D"]:
-        return DROPS[self.drop](y.transpose(1, 2), self.dropout, self.training).transpose(1, 2)
+        return F.dropout1d(y.transpose(1, 2), self.dropout, self.training).transpose(1, 2)
 
 
 class TCN(CausalModel):
@@ -65,18 +62,16 @@ class TCN(CausalModel):
         d_model: D, width of every layer.
         layers: L, number of blocks.
         kernel: k, number of positions that a convolution reads.
-        dropout: after the ReLU of each convolution.
-        drop: "channels" is the paper's spatial dropout, which hides a channel at all positions of a sequence.
-            "elements" is the authors' code, which hides single numbers. A stream in training draws anew at every step.
+        dropout: after the ReLU of each convolution. It is the paper's spatial dropout, which hides a channel at all
+            positions of a sequence. The authors' code hides single numbers. A stream in training draws anew at every
+            step.
     """
 
-    def __init__(
-        self, d_model: int, layers: int, kernel: int = 3, dropout: float = 0.0, drop: str = "channels"
-    ) -> None:
+    def __init__(self, d_model: int, layers: int, kernel: int = 3, dropout: float = 0.0) -> None:
         super().__init__()
         self.d_model, depth = check_positive("d_model", d_model), check_positive("layers", layers)
-        check_fraction("dropout", dropout), check_choice("drop", drop, DROPS)
-        self.blocks = nn.Sequential(*(TemporalBlock(d_model, kernel, 2**i, dropout, drop) for i in range(depth)))
+        check_fraction("dropout", dropout)
+        self.blocks = nn.Sequential(*(TemporalBlock(d_model, kernel, 2**i, dropout) for i in range(depth)))
 
     def forward(self, x: Float[Tensor, "B T D"], state: State | None = None) -> Float[Tensor, "B T D"]:
         """Return the outputs for `x`. If a state is given, `x` continues the sequence that led to this state."""

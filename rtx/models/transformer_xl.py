@@ -13,9 +13,7 @@ from rtx.nn import FeedForward, Residual
 from rtx.nn.relative import XLAttention
 from rtx.nn.segment_memory import SegmentMemory
 from rtx.nn.streaming import State, split, step_through
-from rtx.nn.validate import check_choice, check_positive
-
-BIASES = ("shared", "per layer")
+from rtx.nn.validate import check_positive
 
 
 class TransformerXL(CausalModel):
@@ -27,6 +25,9 @@ class TransformerXL(CausalModel):
 
     At the size of the paper's 12 layers for enwik8 (d_model 512, 8 heads) the backbone has 40,950,784 parameters. With
     an embedding of 204 symbols, which is tied to the output, there are 41.1 M. The paper says 41 M.
+
+    All layers share u and v, because these have no layer index in the equation of §3.3. In the authors' runs with
+    `untie_r` each layer has its own.
 
     Args:
         d_model: D, width of every layer.
@@ -40,8 +41,6 @@ class TransformerXL(CausalModel):
         norm: "post" is the paper's order. "pre" is x + sublayer(LayerNorm(x)), and the memory holds the normalised
             input. The authors' code remembers x and normalises it again. The outputs are the same, but its LayerNorm
             gets gradients through the memory.
-        biases: "shared" is the equation in §3.3, where u and v have no layer index. With "per layer" each layer has its
-            own, as in the authors' runs with `untie_r`.
     """
 
     stateful = True
@@ -55,14 +54,12 @@ class TransformerXL(CausalModel):
         memory: int = 32,
         dropout: float = 0.0,
         norm: str = "post",
-        biases: str = "shared",
     ) -> None:
         super().__init__()
-        check_positive("layers", layers), check_choice("biases", biases, BIASES)
+        check_positive("layers", layers)
         attentions = [XLAttention(d_model, heads, dropout) for _ in range(layers)]
-        if biases == "shared":
-            for other in attentions[1:]:
-                other.content_bias, other.position_bias = attentions[0].content_bias, attentions[0].position_bias
+        for other in attentions[1:]:
+            other.content_bias, other.position_bias = attentions[0].content_bias, attentions[0].position_bias
 
         def block(attention: XLAttention) -> nn.Sequential:
             sublayers = [SegmentMemory(attention, segment, memory), FeedForward(d_model, dropout=dropout)]

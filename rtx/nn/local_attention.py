@@ -77,8 +77,8 @@ class LocalAttention(nn.Module):
         return masked_softmax(scores, self._visible(x.shape[1], x.shape[1], x.device))
 
     def introspect(self, x: Float[Tensor, "B T D"]) -> dict[str, Tensor]:
-        """Return "attention", the attention weights, (B, H, T, T)."""
-        return {"attention": self.weights(x)}
+        """Return "weights", the attention weights, (B, H, T, T)."""
+        return {"weights": self.weights(x)}
 
     def _project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return queries (B, H, T, K), and keys and values (B, 1, T, K)."""

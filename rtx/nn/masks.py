@@ -26,7 +26,7 @@ def causal_mask(queries: int, keys: int | None = None, device: torch.device | No
     """
     check_positive("queries", queries)
     S = queries if keys is None else check_positive("keys", keys)
-    if not torch.jit.is_tracing() and queries > S:  # a trace would keep the result as a constant
+    if queries > S:
         raise ValueError(f"keys: expected at least {queries}, one for each query, got {S}")
     return torch.ones(queries, S, dtype=torch.bool, device=device).tril(S - queries)
 

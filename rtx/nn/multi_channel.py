@@ -33,9 +33,9 @@ class MultiChannelRNN(nn.Module):
         channel 2  2  3  1  2  3  1  2
         channel 3  1  2  3  1  2  3  1
 
-    The paper leaves some points open. Here, h and c are zero before the sequence. A GRU computes h = (1 - z) n + z s.
-    With "per-gate" there is one s for each gate. The s in this formula, and a mapped c, use the W_j of the candidate,
-    which is n in a GRU and g in an LSTM.
+    The paper leaves some points open. Here, h and c are zero before the sequence. An LSTM's forget gate multiplies the
+    mean of the predecessors' c. A GRU computes h = (1 - z) n + z s. With "per-gate" there is one s for each gate. The s
+    in this formula uses the W_j of the candidate n.
 
     Args:
         d_model: D, width of the input (N_x in the paper).
@@ -46,8 +46,6 @@ class MultiChannelRNN(nn.Module):
             states smaller. "clipped" leaves them out, m = min(m, t - 1), with s = 0 at t = 1.
         phase: "equation" begins the blocks of channel k where t ≡ k (mod n - 1), "text" (§3.1) at t = 2 - k. They are
             the same up to n = 3. At n = 4 channels 2 and 3 are swapped.
-        cell_state: the memory that an LSTM's forget gate multiplies: "mean" of the predecessors' c, "previous",
-            c_{t-1}, or "mapped", the mean through the W_j of h.
         mapping: "shared", one W_j for all gates, or "per-gate".
         mapping_start: W_j starts as "identity", or "uniform" in ±1/√H like the other matrices.
         weight_dropout: DropConnect, the probability that a recurrent weight is hidden for a whole call.
@@ -63,7 +61,6 @@ class MultiChannelRNN(nn.Module):
         cell: str = "lstm",
         start: str = "equation",
         phase: str = "equation",
-        cell_state: str = "mean",
         mapping: str = "shared",
         mapping_start: str = "identity",
         weight_dropout: float = 0.0,
@@ -78,7 +75,6 @@ class MultiChannelRNN(nn.Module):
         self.cell = check_choice("cell", cell, CELLS)
         self.start = check_choice("start", start, ("equation", "clipped"))
         self.phase = check_choice("phase", phase, ("equation", "text"))
-        self.cell_state = check_choice("cell_state", cell_state, ("mean", "previous", "mapped"))
         self.mapping = check_choice("mapping", mapping, ("shared", "per-gate"))
         check_choice("mapping_start", mapping_start, ("identity", "uniform"))
         self.weight_dropout = check_fraction("weight_dropout", weight_dropout)
@@ -148,7 +144,7 @@ class MultiChannelRNN(nn.Module):
         for from_input, share in zip(projected.unbind(1), self._shares(x, read).unbind(0), strict=True):
             # Eq. (2): each predecessor's state over m; the product with the W_j side by side adds them up
             s = F.linear((share * recent[0]).flatten(2), block)  # (B, C, H or gates · H)
-            before = (self._candidate(s), *(self._memory(c, share, block) for c in recent[1:]))
+            before = (self._candidate(s), *((share * c).sum(2) for c in recent[1:]))
             after = cell(from_input, self._recurrent(s, hidden), before)  # Eq. (3)
             recent = [torch.cat([new[:, :, None], old[:, :, :-1]], 2) for new, old in zip(after, recent, strict=True)]
             states.append(after[0])
@@ -159,14 +155,6 @@ class MultiChannelRNN(nn.Module):
         m = self.in_degrees(x.shape[1], read)[..., None]
         j = torch.arange(self.predecessors, device=x.device)
         return ((j < m).to(x.dtype) / m.clamp(min=1))[..., None]
-
-    def _memory(self, c: Tensor, share: Tensor, block: Tensor) -> Float[Tensor, "B C H"]:
-        """Return the memory that the forget gate multiplies."""
-        if self.cell_state == "previous":
-            return c[:, :, 0]
-        if self.cell_state == "mapped":
-            return self._candidate(F.linear((share * c).flatten(2), block))
-        return (share * c).sum(2)
 
     def _candidate(self, s: Tensor) -> Float[Tensor, "B C H"]:
         """Return s, or the candidate's part of it if each gate has its own."""

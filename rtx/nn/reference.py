@@ -255,7 +255,7 @@ def block_start(t: int, k: int, block: int, phase: str) -> int:
     return begin
 
 
-def mean_of(states: dict[int, Tensor], before: range, t: int, maps: list[Tensor] | None) -> Tensor | float:
+def mean_of(states: dict[int, Tensor], before: range, t: int, maps: list[Tensor] | None = None) -> Tensor | float:
     """Eq. (2) at step t: the mean of the predecessors' states, through the W_j of their distances if there are maps."""
     total: Tensor | float = 0.0
     for s in before:
@@ -271,7 +271,6 @@ def multi_channel(
     name: str,
     start: str = "equation",
     phase: str = "equation",
-    cell_state: str = "mean",
     mapping: str = "shared",
 ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B T C"]]:
     """One MC-RNN layer: its output, and the weights of the channels."""
@@ -290,16 +289,12 @@ def multi_channel(
             for k in range(1, block):
                 first = block_start(t, k, block, phase)
                 before = range(max(first, 1) if start == "clipped" else first, t)
-                if cell_state == "previous":
-                    memory = c[k].get(t - 1, zero)
-                else:
-                    memory = zero + mean_of(c[k], before, t, of_candidate if cell_state == "mapped" else None)
                 recurrent = []
                 for g in range(gates):
                     of_gate = zero + mean_of(h[k], before, t, maps[g if mapping == "per-gate" else 0])
                     recurrent.append(p["weight_hh_l0"][g * H : (g + 1) * H] @ of_gate)
                 a, b = p["weight_ih_l0"] @ x_t + p["bias_ih_l0"], torch.cat(recurrent) + p["bias_hh_l0"]
-                s = zero + mean_of(h[k], before, t, of_candidate)
+                s, memory = zero + mean_of(h[k], before, t, of_candidate), zero + mean_of(c[k], before, t)
                 h[k][t], c[k][t] = cell(name, a, b, s, memory)  # Eq. (3)
             e = torch.stack([r @ torch.tanh(v @ torch.cat([h[k][t], x_t])) for k in range(1, block)])  # Eq. (6)
             alpha = e.exp() / e.exp().sum()  # Eq. (5)

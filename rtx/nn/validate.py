@@ -19,8 +19,8 @@ from rtx.checks import is_whole as is_whole
 
 def check_positive(name: str, value: int) -> int:
     """Return `value` as an int if it is a whole number of at least 1."""
-    if isinstance(value, torch.SymInt) or (torch.jit.is_tracing() and isinstance(value, Tensor)):
-        return value  # a size that an exported or traced program leaves open
+    if isinstance(value, torch.SymInt):
+        return value  # a size that an exported program leaves open
     return check_whole(name, value, 1)
 
 

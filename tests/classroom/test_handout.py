@@ -8,8 +8,6 @@ import pytest
 
 from rtx.classroom.notebooks import chosen_notebooks, code_cells, exercises_of, make_handout
 from rtx.evidence.ledger import read_results
-from rtx.lab import exercises
-from rtx.lab.exercises import Exercise
 from rtx.training.recipe import load_recipe
 
 OWN = Path(__file__).parents[2] / "notebooks"
@@ -55,8 +53,3 @@ def test_a_link_to_a_notebook_that_is_not_handed_out_becomes_text(tmp_path: Path
     text = (tmp_path / "out" / "notebooks" / "02_slide_a_window.ipynb").read_text()
     assert "Why is the past hard to hold?" in text and "[Why is the past hard to hold?](" not in text
     assert "[How does a position fetch what it needs?](03_attend_to_the_past.ipynb)" in text
-
-
-def test_every_check_is_an_exercise_of_one_notebook() -> None:
-    asked = [check for source in chosen_notebooks(OWN) for check in exercises_of(code_cells(source))]
-    assert sorted(asked) == sorted(name for name, value in vars(exercises).items() if isinstance(value, Exercise))

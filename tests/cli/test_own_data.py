@@ -4,7 +4,6 @@ import csv
 import json
 import math
 import pickle
-import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -258,15 +257,6 @@ def test_forbidden_symbols_are_never_written(story, command):
     assert out.startswith("the ") and "\na dog " in out
 
 
-def test_a_long_continuation_needs_no_more_memory_than_a_short_one(story):
-    network = load_checkpoint(path := saved(story, "characters"))
-    found = continue_texts(network, load_texts(path)[0], ["the"], 100_000)
-    frame = found.gi_frame  # what the writer keeps between two tokens
-    for _ in range(300):
-        next(found)
-    assert max(len(writer.before) for writer in frame.f_locals["writers"]) <= 8
-
-
 def test_the_bigram_sums_to_one_and_follows_its_formula():
     train = torch.tensor([0, 1, 0, 1, 0, 2])
     every = [bigram_nll(train, torch.tensor([a, b]), 0, 4)[1].neg().exp() for a in range(4) for b in range(4)]
@@ -306,11 +296,3 @@ def test_a_sub_word_vocabulary_of_lines_comes_back_from_its_checkpoint(story):
     (known,) = load_texts(saved(story, "sub-words"))
     assert known.encode("the cat\n")[-1] == known.start and known.decode([known.start]) == "\n"
     assert vocabulary("words", ["the", END, UNKNOWN]).unwritten == [2]
-
-
-@pytest.mark.parametrize("line", ["यह हिन्दी में है", "q\u0323\u0307 x"])
-def test_no_character_is_a_mark_without_its_letter(story, line):
-    for form in ("NFC", "NFD"):
-        Path(story).write_text((unicodedata.normalize(form, line) + "\n") * 40, encoding="utf-8")
-        (known,) = task_by_name("text", path=story).texts
-        assert not [one for one in known.symbols if unicodedata.category(one[0]).startswith("M")]

@@ -463,14 +463,6 @@ def test_fewer_seconds_than_the_recipe_has_are_a_budget(recipe, run):
     assert read_result(run(asked.plan("gru"), "b")).budget is None  # four epochs end it before
 
 
-def test_an_unfinished_run_is_not_overwritten(recipe, run, tmp_path):
-    plan = recipe.plan("gru")
-    run(plan)
-    checkpoint(tmp_path, plan).unlink()
-    with pytest.raises(ValueError, match="gru-plain-s0 .*--resume"):
-        run(plan)
-
-
 def test_bfloat16_trains_float32_weights(recipe, run, tmp_path):
     plan = recipe.plan("r-transformer")
     with implementation("blocks"):  # the C++ attention is for float32 only, and draws other dropout masks

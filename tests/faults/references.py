@@ -35,7 +35,7 @@ from rtx.nn.multi_channel import MultiChannelRNN
 from rtx.nn.relative import LinearBiasAttention, RotaryAttention
 from rtx.nn.segment_memory import SegmentMemory
 
-SWITCHES = ("start", "phase", "cell_state", "mapping")
+SWITCHES = ("start", "phase", "mapping")
 
 
 def each_position(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
@@ -175,8 +175,7 @@ def mc_rnn_layer(layer: MultiChannelRNN, x: Tensor) -> tuple[Tensor, Tensor]:
 
 def ho_rnn(model: HORNN, x: Tensor) -> Tensor:
     for layer in model.layers:
-        options = layer.order, layer.pooling, layer.cell, layer.forgetting
-        x = higher_order(x, dict(layer.named_parameters()), *options)
+        x = higher_order(x, dict(layer.named_parameters()), layer.order, layer.cell)
     return x
 
 
@@ -386,7 +385,7 @@ def rnnsearch(model: Seq2Seq, source: list[int], target: list[int]) -> tuple[Ten
 # HO-RNN: Soltani & Jiang (2016)
 
 
-def higher_order(x: Tensor, p: dict[str, Tensor], order: int, pooling: str, name: str, forgetting: float) -> Tensor:
+def higher_order(x: Tensor, p: dict[str, Tensor], order: int, name: str) -> Tensor:
     """One HO-RNN layer, one step and one earlier state at a time."""
     B, T, D = x.shape
     w = p["weight_hh_l0"]
@@ -394,20 +393,9 @@ def higher_order(x: Tensor, p: dict[str, Tensor], order: int, pooling: str, name
     for sequence in x:
         h, c = [x.new_zeros(D)] * order, x.new_zeros(D)  # h_{t-1} is the last
         for x_t in sequence:
-            products = []
-            for n in range(1, order + 1):
-                product = w[:, (n - 1) * D : n * D] @ h[-n]
-                if pooling == "fofe":
-                    product = forgetting**n * product
-                if pooling == "gated":
-                    r = torch.sigmoid(p["gate_input"][(n - 1) * D : n * D] @ x_t + p["gate_state"][n - 1] @ h[-n])
-                    product = torch.cat([r * gate for gate in product.split(D)])
-                products.append(product)
-            if pooling == "max":
-                pooled = torch.stack([max(numbers) for numbers in zip(*products, strict=True)])
-            else:
-                pooled = torch.stack(products).sum(0)
-            h_t, c = reference.cell(name, p["weight_ih_l0"] @ x_t + p["bias_ih_l0"], pooled + p["bias_hh_l0"], h[-1], c)
+            products = [w[:, (n - 1) * D : n * D] @ h[-n] for n in range(1, order + 1)]
+            from_input, from_past = p["weight_ih_l0"] @ x_t + p["bias_ih_l0"], sum(products) + p["bias_hh_l0"]
+            h_t, c = reference.cell(name, from_input, from_past, h[-1], c)
             h = [*h, h_t]
             rows.append(h_t)
     return torch.stack(rows).view(B, T, D)

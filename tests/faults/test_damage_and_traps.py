@@ -100,7 +100,12 @@ def forged(path: Path, card: Any, text: str | None = None) -> Path:
         CARD | {"hyperparameters": 3},
         CARD | {"hyperparameters": SIZES | {"cell": {"a": 1}}},
         CARD | {"model": "transformer", "hyperparameters": {"d_model": 2**12, "layers": 9, "heads": 1}},
+        CARD | {"hyperparameters": SIZES | {"heads": 0}},
+        CARD | {"hyperparameters": SIZES | {"dropout": "much"}},
         CARD | {"task": 1},
+        CARD | {"task_arguments": [1]},
+        CARD | {"texts": [{}]},
+        CARD | {"texts": [{"kind": "vocabulary"}]},
         CARD | {"task": "characters", "task_arguments": {"path": "/dev/zero"}, "texts": 5},
         {"model": "gru"},
         [],
@@ -122,8 +127,9 @@ def test_a_card_opens_no_file(tmp_path) -> None:
     sizes = {"d_model": 8, "layers": 1}
     task = rtx.tasks.task_by_name("characters", path=text)
     card = {"task_arguments": {"path": "/dev/zero"}, "texts": [one.to_json() for one in task.texts]}
-    save_checkpoint(tmp_path / "a.safetensors", rtx.build(task, "gru", **sizes), "characters", "gru", sizes, **card)
-    load_checkpoint(tmp_path / "a.safetensors")
+    network, tokens = rtx.build(task, "gru", **sizes).eval(), torch.tensor([[0, 1, 2]])
+    save_checkpoint(tmp_path / "a.safetensors", network, "characters", "gru", sizes, **card)
+    assert torch.equal(load_checkpoint(tmp_path / "a.safetensors")(tokens), network(tokens))
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "{", "9" * 5000, '"x"'])

@@ -14,13 +14,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from test_ledger import result
 
-from rtx.evidence.ledger import read_result, write_result
 from rtx.tasks import data
 from rtx.training.files import write_whole
-from rtx.training.states import Checkpoints
 
 CONTENT = b"a tune in eighty-eight columns\n" * 20_000
 GOOD = hashlib.sha256(CONTENT).hexdigest()
@@ -76,24 +72,6 @@ def test_a_download(killed, address, tmp_path, monkeypatch) -> None:
     assert whole < 8  # else nothing was cut short
 
 
-def save(pipe: Any, path: Path) -> None:
-    weights = torch.zeros(100_000)
-    pipe.send(0)
-    for number in count(1):
-        Checkpoints().save_checkpoint({"number": number, "weights": weights + number}, path)
-        pipe.send(number)
-
-
-@pytest.mark.slow
-def test_a_checkpoint(killed, tmp_path) -> None:
-    path = tmp_path / "last.ckpt"
-    for said in killed(save, path, longest=0.4):
-        if said[-1] == 0 and not path.exists():
-            continue  # it had not written one yet
-        state = Checkpoints().load_checkpoint(path)
-        assert state["number"] >= said[-1] and bool((state["weights"] == state["number"]).all())
-
-
 def replace(pipe: Any, path: Path) -> None:
     write_whole(path, b"0" * 100_000)
     pipe.send(0)
@@ -106,23 +84,6 @@ def test_any_file_that_is_replaced(killed, tmp_path) -> None:
     for _ in killed(replace, tmp_path / "file", longest=0.2):
         content = (tmp_path / "file").read_bytes()
         assert len(content) == 100_000 and len(set(content)) == 1
-
-
-def record(pipe: Any, ledger: Path) -> None:
-    pipe.send(0)
-    for number in count(1):
-        write_result(result(epoch=number), ledger)
-        pipe.send(number)
-
-
-@pytest.mark.slow
-def test_the_ledger(killed, tmp_path) -> None:
-    total = 0
-    for said in killed(record, tmp_path, longest=0.3):
-        total += said[-1]
-        found = [read_result(path) for path in tmp_path.rglob("*.json")]
-        assert total <= len(found)  # each that it said it had written, and at most one more a life
-    assert len(found) <= total + 8
 
 
 def compute(pipe: Any, cache: str) -> None:

@@ -1,9 +1,7 @@
-"""Sentences at random: every translator gives the right logits, or a ValueError.
+"""Sentences at random: every translator gives the right logits.
 
 The right logits are those of the reference version, which reads one sentence at a time and without padding.
 """
-
-from typing import Any
 
 import pytest
 import references
@@ -15,28 +13,16 @@ from rtx.models import RNN, EncoderDecoder, Seq2Seq
 
 QUICK, SOAK = 25, 10_000
 SOURCES, TARGETS = 6, 5
-WRONG = ["", "", "", "", "source", "target", "source_lengths", "types", "batch"]
 
 
 @st.composite
-def sentences(draw: st.DrawFn) -> tuple[list[Any], str]:
-    """Source, target and lengths; and the argument that is wrong, if one is."""
+def sentences(draw: st.DrawFn) -> tuple[torch.Tensor, ...]:
+    """Source, target and lengths."""
     B, S, T = draw(st.integers(1, 3)), draw(st.integers(1, 5)), draw(st.integers(1, 4))
     generator = torch.Generator().manual_seed(draw(st.integers(0, 2**31)))
     source, target = (torch.randint(most, (B, n), generator=generator) for most, n in ((SOURCES, S), (TARGETS, T)))
     lengths = torch.tensor(draw(st.lists(st.integers(1, S), min_size=B, max_size=B)))
-    wrong = draw(st.sampled_from(WRONG))
-    if wrong == "source":
-        source[0, 0] = draw(st.sampled_from([-1, SOURCES]))
-    elif wrong == "target":
-        target[0, 0] = draw(st.sampled_from([-1, TARGETS]))
-    elif wrong == "source_lengths":
-        lengths[0] = draw(st.sampled_from([0, S + 1, -1]))
-    elif wrong == "types":
-        source, wrong = source.double(), "source"
-    elif wrong == "batch":
-        target, wrong = torch.cat([target, target]), "target"
-    return [source, target, lengths], wrong
+    return source, target, lengths
 
 
 def rnnsearch(D: int, way: bool) -> Seq2Seq:
@@ -57,14 +43,10 @@ def examine(name: str, number: int, again: bool) -> None:
     make, reference = KINDS[name]
 
     @torch.no_grad()
-    def check(case: tuple[list[torch.Tensor], str], D: int, way: bool, seed: int) -> None:
-        (source, target, lengths), wrong = case
+    def check(case: tuple[torch.Tensor, ...], D: int, way: bool, seed: int) -> None:
+        source, target, lengths = case
         torch.manual_seed(seed)
         model = make(D, way).double().eval()
-        if wrong:
-            with pytest.raises(ValueError, match=f"^{wrong}: "):
-                model(source, target, lengths)
-            return
         rows = zip(source.tolist(), target.tolist(), lengths.tolist(), strict=True)
         expected = torch.stack([reference(model, one[:n], other) for one, other, n in rows])
         torch.testing.assert_close(model(source, target, lengths), expected, rtol=0, atol=1e-8)
@@ -75,11 +57,11 @@ def examine(name: str, number: int, again: bool) -> None:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_a_random_sentence_gives_the_right_logits_or_a_value_error(name: str) -> None:
+def test_a_random_sentence_gives_the_right_logits(name: str) -> None:
     examine(name, QUICK, again=True)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", KINDS)
-def test_ten_thousand_random_sentences_give_the_right_logits_or_a_value_error(name: str) -> None:
+def test_ten_thousand_random_sentences_give_the_right_logits(name: str) -> None:
     examine(name, SOAK, again=False)

@@ -31,7 +31,7 @@ def test_it_holds_every_layers_weights(name: str) -> None:
     torch.manual_seed(0)
     model, x = BACKBONES[name], torch.randn(1, 7, 12)
     page = explore.attention(model, x)
-    found = {key: array for key, array in trace(model, x).items() if key.endswith(("weights", "attention"))}
+    found = {key: array for key, array in trace(model, x).items() if key.endswith("weights")}
     assert len(page.data["layers"]) == len(found) > 0
     for name, shown, (key, expected) in zip(page.data["layers"], weights_of(page), found.items(), strict=True):
         assert key.startswith(name)
@@ -48,7 +48,7 @@ def test_tokens_of_a_language_model_have_their_labels() -> None:
 
 
 def test_weights_come_from_the_models_device() -> None:
-    found = {"a.weights": torch.rand(1, 2, 3, 3), "b.attention": torch.rand(1, 3)}
+    found = {"a.weights": torch.rand(1, 2, 3, 3), "b.weights": torch.rand(1, 3)}
     maps = attention_maps({name: array.as_subclass(Far) for name, array in found.items()})
     assert [(name, type(weights)) for name, weights in maps] == [("a", Tensor), ("b", Tensor)]
 

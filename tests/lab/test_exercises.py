@@ -233,14 +233,6 @@ def induction_by_scores(x: Tensor) -> Tensor:
     return scores.masked_fill(torch.ones(T, T).triu(1).bool(), -math.inf).softmax(-1)
 
 
-def induction_in_loops(x: Tensor) -> Tensor:
-    weights = torch.zeros(*x.shape, x.shape[1])
-    for b, text in enumerate(x.tolist()):
-        for t, symbol in enumerate(text):
-            weights[b, t, max((s for s in range(1, t + 1) if text[s - 1] == symbol), default=t)] = 1
-    return weights
-
-
 def shaw_scores_by_loops(q: Tensor, k: Tensor, table: Tensor, clip: int) -> list[list[float]]:
     rows = [[max(-clip, min(clip, s - t)) + clip for s in range(len(k))] for t in range(len(q))]
     scale = q.shape[1] ** 0.5
@@ -324,15 +316,6 @@ def pieces_by_logsumexp(piece: Callable[[int], tuple[Tensor, Tensor]], n: int) -
         out = (1 - share) * out + share * (scores.softmax(1) @ values)
         level = torch.logaddexp(level, scores.logsumexp(1, True))
     return out
-
-
-def pieces_by_summaries(piece: Callable[[int], tuple[Tensor, Tensor]], n: int) -> Tensor:
-    def summary(i: int) -> tuple[Tensor, Tensor]:
-        scores, values = piece(i)
-        return scores.logsumexp(1), scores.softmax(1) @ values
-
-    levels, outs = zip(*map(summary, range(n)), strict=True)
-    return (torch.stack(levels).softmax(0)[..., None] * torch.stack(outs)).sum(0)
 
 
 def gate_by_autograd(d_h: Tensor, z: Tensor, n: Tensor, before: Tensor) -> Tensor:
@@ -453,7 +436,6 @@ def gradient_by_autograd(a: Tensor, g: Tensor) -> Tensor:
         ("without_pads", start_of_the_plain_rnn),
         ("causal_attention", lambda q, k, v: scaled_dot_product_attention(q, k, v, is_causal=True)),
         ("induction", induction_by_scores),
-        ("induction", induction_in_loops),
         ("shaw_scores", shaw_scores_by_loops),
         ("rotated", rotated_as_complex),
         ("contributions", contributions_as_differences),
@@ -468,7 +450,6 @@ def gradient_by_autograd(a: Tensor, g: Tensor) -> Tensor:
         ("beam_translation", beam_by_topk),
         ("hoisted_local_rnn", hoisted_with_projected_pads),
         ("softmax_in_pieces", pieces_by_logsumexp),
-        ("softmax_in_pieces", pieces_by_summaries),
         ("back_through_gate", gate_by_autograd),
         ("nucleus", nucleus_in_a_loop),
         ("bits_per_character", bits_by_log_softmax),

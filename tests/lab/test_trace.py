@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from rtx import HMRNN, MCRNN, MODELS, RTransformer, TransformerXL
+from rtx import MODELS, RTransformer
 from rtx.lab import trace
-from rtx.nn import LocalRNN, MultiHeadAttention, RelativeAttention
+from rtx.nn import MultiHeadAttention, RelativeAttention
 from rtx.tasks.build import hyperparameter_names
 
 
@@ -24,46 +24,6 @@ def test_weights_are_those_the_layer_uses():
     weights = trace(layer, x)["weights"]
     heads = weights @ layer.value(x).view(1, 5, 2, 4).transpose(1, 2)
     torch.testing.assert_close(layer.output(heads.transpose(1, 2).reshape(1, 5, 8)), layer(x))
-
-
-@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
-def test_states_inside_a_window_are_those_of_torchs_network_run_over_it(cell):
-    torch.manual_seed(0)
-    layer, x = LocalRNN(4, 3, cell), torch.randn(1, 6, 4)
-    network = {"rnn": torch.nn.RNN, "gru": torch.nn.GRU, "lstm": torch.nn.LSTM}[cell](4, 4, batch_first=True)
-    network.load_state_dict(layer.state_dict())
-    found = trace(layer, x)
-    assert sorted(found) == (["memories", "states"] if cell == "lstm" else ["states"])
-    for t in range(2, 6):
-        expected, last = network(x[:, t - 2 : t + 1])
-        torch.testing.assert_close(found["states"][:, t], expected)
-        if cell == "lstm":
-            torch.testing.assert_close(found["memories"][:, t, -1], last[1][0])
-
-
-def test_mc_rnn_shows_its_channels_their_weights_and_in_degrees():
-    found = trace(MCRNN(6, 2, block=4), torch.randn(2, 7, 6))
-    for layer in ("layers.0", "layers.1"):
-        assert found[f"{layer}.channels"].shape == (2, 7, 3, 6)
-        torch.testing.assert_close(found[f"{layer}.channel_weights"].sum(-1), torch.ones(2, 7))
-        assert found[f"{layer}.in_degrees"][:4].tolist() == [[3, 2, 1], [1, 3, 2], [2, 1, 3], [3, 2, 1]]  # Eq. (1)
-
-
-def test_hm_rnn_shows_its_boundaries():
-    found = trace(HMRNN(6, 3), torch.randn(2, 7, 6))
-    assert found["boundaries"].shape == (2, 7, 2)
-    assert set(found["boundaries"].unique().tolist()) <= {0.0, 1.0}
-
-
-def test_transformer_xl_shows_four_terms_that_make_up_its_weights():
-    torch.manual_seed(0)
-    found = trace(TransformerXL(8, 1, 2, segment=4, memory=4), torch.randn(1, 8, 8))
-    terms = [array for name, array in found.items() if not name.endswith("weights")]
-    (weights,) = (array for name, array in found.items() if name.endswith("weights"))
-    assert len(terms) == 4
-    seen = weights > 0
-    assert torch.equal(seen[0, 0, 4:], torch.ones(8, 8).tril().bool()[4:])  # the second segment and its memory
-    torch.testing.assert_close(sum(terms).masked_fill(~seen, -torch.inf).softmax(-1), weights)
 
 
 @pytest.mark.parametrize("name", MODELS)

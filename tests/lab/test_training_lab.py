@@ -62,9 +62,9 @@ def test_the_buttons_start_pause_resume_and_stop() -> None:
 
 @pytest.mark.slow
 def test_runs_are_kept_side_by_side_with_what_they_changed() -> None:
-    lab = small(epochs=1).train()
+    lab = small(epochs=1).run()
     lab.set(learning_rate=0.02, seed=3, update=5)
-    lab.train()
+    lab.run()
     first, second = (run.choice for run in lab.runs)
     assert first == Choice("mnist", "gru", "quick", {"d_model": 8, "layers": 1, "epochs": 1}, 0)
     assert second == Choice("mnist", "gru", "quick", {**first.overrides, "learning_rate": 0.02}, 3)
@@ -144,7 +144,7 @@ def test_an_error_is_told_and_goes_away_when_the_next_run_begins() -> None:
     lab.set(epochs=500)
     lab.press("train")
     assert "epochs: " not in lab.data["status"]
-    lab = explore.training("add", learning_rate=1e30).train()
+    lab = explore.training("add", learning_rate=1e30).run()
     assert "loss: became nan" in lab.data["status"] and "loss: became nan" in lab.data["table"][0]["more"]
 
 

@@ -25,11 +25,10 @@ VARIANTS: dict[str, tuple[str, dict[str, object]]] = {name: (name, {}) for name 
     "transformer-alibi": ("transformer", {"position": "alibi"}),
     "transformer-learned": ("transformer", {"position": "learned", "max_length": 12_000}),
     "mc-rnn-gru-per-gate-clipped": ("mc-rnn", {"cell": "gru", "mapping": "per-gate", "start": "clipped"}),
-    "ho-rnn-gated": ("ho-rnn", {"pooling": "gated"}),
     "hm-rnn-3": ("hm-rnn", {"layers": 3}),
     "griffin-attention": ("griffin", {"layers": 3}),
     "transformer-none": ("transformer", {"position": "none"}),
-    "transformer-xl-pre": ("transformer-xl", {"norm": "pre", "biases": "per layer"}),
+    "transformer-xl-pre": ("transformer-xl", {"norm": "pre"}),
 }
 """The registered model and its arguments, by the name that a test shows."""
 

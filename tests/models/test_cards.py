@@ -67,7 +67,6 @@ def test_a_card_names_the_hyperparameters_of_its_model(name):
     [
         ("lstm", 3 * 8 * (700 * 700 + 700)),
         ("tcn", 4 * 2 * (150 * 150 * 5 + 2 * 150)),
-        ("feed-forward-attention", 10_602),
         ("transformer-xl", 40_950_784),
         ("awd-lstm", 20_211_600),  # 24 M with 10,000 tied words and the output's bias, as in the paper
     ],

@@ -114,7 +114,7 @@ def test_attention_over_time_sums_to_one_over_the_real_steps():
 def test_introspect_returns_the_states_and_weights_of_the_output():
     model, x = small(leak="coded"), sequences()
     shown = model.introspect(x, LENGTHS)
-    context = (shown["attention"][..., None] * shown["states"]).sum(1)
+    context = (shown["weights"][..., None] * shown["states"]).sum(1)
     y = model.context(context)
     y = model.output(y.maximum(0.01 * y))
     torch.testing.assert_close(y.maximum(0.01 * y), model(x, LENGTHS), rtol=0, atol=1e-12)
@@ -145,6 +145,7 @@ def test_bad_lengths_are_refused(lengths):
     ("call", "message"),
     [
         (lambda: small()(torch.randn(2, 7, 4)), r"^x: .*\(2, 7, 4\)"),
+        (lambda: small()(sequences().float()), "^x: .*torch.float32.*torch.float64"),
         (lambda: small().step(torch.randn(2, 7, 3)), r"^x: .*\(2, 7, 3\)"),
         (lambda: small().step(sequences()[:2, 0], small().step(sequences()[:, 0])[1]), r"^state: .*\(3, 5\)"),
     ],

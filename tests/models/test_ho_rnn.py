@@ -5,7 +5,6 @@ import torch
 from oracles import assert_same, count
 
 from rtx.models import CARDS, HORNN
-from rtx.models.ho_rnn import POOLINGS
 
 TORCH = {"rnn": torch.nn.RNN, "gru": torch.nn.GRU, "lstm": torch.nn.LSTM}
 
@@ -15,19 +14,17 @@ def model_of(*args, **options) -> HORNN:
     return HORNN(*args, **options).double()
 
 
-@pytest.mark.parametrize("options", [{}, {"pooling": "max"}, {"pooling": "fofe", "forgetting": 1.0}])
 @pytest.mark.parametrize("cell", TORCH)
-def test_order_1_is_torchs_network(cell, options):
-    model, network = model_of(4, order=1, cell=cell, **options), TORCH[cell](4, 4, batch_first=True).double()
+def test_order_1_is_torchs_network(cell):
+    model, network = model_of(4, order=1, cell=cell), TORCH[cell](4, 4, batch_first=True).double()
     network.load_state_dict(model.layers[0].state_dict())
     x = torch.randn(2, 9, 4, dtype=torch.float64, requires_grad=True)
     assert_same(model(x), network(x)[0], [x, *model.parameters()], [x, *network.parameters()])
 
 
-@pytest.mark.parametrize("pooling", POOLINGS)
-def test_a_state_depends_on_exactly_the_last_n_states(pooling):
+def test_a_state_depends_on_exactly_the_last_n_states():
     """The oldest state is then forgotten."""
-    model, x = model_of(16, order=3, pooling=pooling, cell="rnn"), torch.randn(1, 16, dtype=torch.float64)
+    model, x = model_of(16, order=3, cell="rnn"), torch.randn(1, 16, dtype=torch.float64)
     past = torch.randn(1, 3, 16, dtype=torch.float64, requires_grad=True)
     y, ((after,),) = model.step(x, ((past,),))
     changes = torch.autograd.grad(y.sum(), past)[0].abs().sum(-1)[0]
@@ -43,5 +40,5 @@ def test_the_cards_order_explains_the_printed_parameters(layers, printed, exact)
 
 
 def test_parameters_start_as_torchs_do_for_any_order():
-    for name, parameter in model_of(25, order=4, pooling="gated").named_parameters():
+    for name, parameter in model_of(25, order=4).named_parameters():
         assert 0.19 < parameter.abs().max() <= 0.2, name  # 1 / √25

@@ -19,7 +19,6 @@ TORCH = {"rnn": torch.nn.RNN, "gru": torch.nn.GRU, "lstm": torch.nn.LSTM}
 SWITCHES = {
     "start": ("equation", "clipped"),
     "phase": ("equation", "text"),
-    "cell_state": ("mean", "previous", "mapped"),
     "mapping": ("shared", "per-gate"),
 }
 WAYS = [dict(zip(SWITCHES, values, strict=True)) for values in itertools.product(*SWITCHES.values())]

@@ -167,6 +167,7 @@ def test_bad_input_is_refused(model):
         (SOURCE, TARGET, torch.tensor([6, 2, 1]), r"^source_lengths: .*\[6, 2, 1\]"),
         (SOURCE + 1, TARGET, None, "^source: .*9"),
         (SOURCE, TARGET + 1, None, "^target: .*7"),
+        (SOURCE, TARGET - 1, None, "^target: .*-1"),
         (SOURCE.byte(), TARGET, None, "^source: .*torch.uint8"),
         (SOURCE, TARGET.short(), None, "^target: .*torch.int16"),
         (SOURCE, TARGET[:, :0], None, r"^target: .*\(3, 0\)"),

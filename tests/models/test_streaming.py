@@ -154,9 +154,7 @@ def test_a_state_of_another_number_of_layers_is_refused(small_model):
     ("name", "other"),
     [
         ("mc-rnn", {"block": 3}),
-        ("mc-rnn", {"cell": "gru"}),
         ("ho-rnn", {"order": 2}),
-        ("ho-rnn", {"cell": "gru"}),
         ("tcn", {"kernel": 2}),
         ("transformer-xl", {"heads": 4}),
         ("transformer", {"heads": 4}),

@@ -122,15 +122,10 @@ def test_parameters_on_words_are_the_published_ones():
     assert blocks + tied_embedding == 14_659_600
 
 
-def test_the_papers_dropout_hides_whole_channels_and_the_codes_single_numbers():
-    x = torch.rand(4, 50, 8)
-    zeros = {}
-    for drop in ("channels", "elements"):
-        torch.manual_seed(0)
-        block = TCN(8, 1, dropout=0.5, drop=drop).train().blocks[0]
-        zeros[drop] = (block._dropped(x) == 0).float().mean(1)  # share of positions, per sequence and channel
-    assert set(zeros["channels"].unique().tolist()) == {0.0, 1.0}
-    assert ((zeros["elements"] > 0.2) & (zeros["elements"] < 0.8)).all()
+def test_dropout_hides_whole_channels():
+    block = TCN(8, 1, dropout=0.5).train().blocks[0]
+    zeros = (block._dropped(torch.rand(4, 50, 8)) == 0).float().mean(1)  # share of positions, per sequence and channel
+    assert set(zeros.unique().tolist()) == {0.0, 1.0}
 
 
 def test_with_all_of_the_convolutions_dropped_the_residual_is_left_also_in_a_stream():

@@ -1,9 +1,13 @@
-"""Fixtures for tests of Triton. With this file, all folders of these tests can import `comparison`."""
+"""Fixtures for tests of Triton. With this file, these tests can import `comparison` and `references`."""
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from triton_process import Elsewhere, process
+
+sys.path.append(str(Path(__file__).parents[1] / "faults"))  # for references.py
 
 
 @pytest.fixture(scope="module")

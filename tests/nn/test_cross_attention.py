@@ -16,35 +16,6 @@ def numbers(*shape: int) -> torch.Tensor:
     return torch.randn(*shape, dtype=torch.float64).requires_grad_()
 
 
-def additive_loop(layer, query, annotations, lengths):
-    """Bahdanau et al.'s a(s, h) = v^T tanh(W s + U h), one number of one position at a time."""
-    W, U, b, v = layer.query.weight, layer.key.weight, layer.key.bias, layer.energy.weight[0]
-    contexts, weights = [], []
-    for s, sentence, n in zip(query, annotations, lengths.tolist(), strict=True):
-        energies = []
-        for h in sentence[:n]:
-            hidden = [
-                torch.tanh(sum(W[i, k] * s[k] + U[i, k] * h[k] for k in range(len(s))) + b[i]) for i in range(len(s))
-            ]
-            energies.append(sum(v[i] * hidden[i] for i in range(len(s))))
-        total = sum(torch.exp(e) for e in energies)
-        alpha = [torch.exp(e) / total for e in energies]
-        contexts.append(sum(a * h for a, h in zip(alpha, sentence, strict=False)))
-        weights.append(torch.stack(alpha + [torch.zeros_like(total)] * (len(sentence) - n)))
-    return torch.stack(contexts), torch.stack(weights)
-
-
-def test_additive_attention_equals_a_loop_over_positions_with_all_gradients():
-    torch.manual_seed(0)
-    layer = AdditiveAttention(3).double()
-    inputs = [numbers(3, 3), numbers(3, 5, 3), *layer.parameters()]
-    found = layer(inputs[0], layer.encode(inputs[1], REAL))
-    expected = additive_loop(layer, inputs[0], inputs[1], LENGTHS)
-    both = [outputs_and_gradients(torch.cat(parts, 1), inputs) for parts in (found, expected)]
-    assert all(gradient.abs().max() > 0 for gradient in both[0])
-    assert_near(*both, 1e-10)
-
-
 @pytest.mark.parametrize("padded", [False, True])
 def test_cross_attention_equals_torchs_with_all_gradients(padded):
     torch.manual_seed(0)

@@ -58,6 +58,10 @@ def test_introspect_returns_the_state_after_each_position_of_a_window(cell):
     shorter = LocalRNN(4, 2, cell).double()  # the second state of a window at t is the last of a shorter one at t - 1
     shorter.load_state_dict(layer.state_dict())
     torch.testing.assert_close(found["states"][:, 1:, 1], shorter(x)[:, :-1], rtol=0, atol=1e-12)
+    if cell == "lstm":
+        network = torch.nn.LSTM(4, 4, batch_first=True).double()
+        network.load_state_dict(layer.state_dict())
+        torch.testing.assert_close(found["memories"][:, 5, -1], network(x[:, 3:])[1][1][0], rtol=0, atol=1e-12)
 
 
 def test_the_windows_are_not_copied():

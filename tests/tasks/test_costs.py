@@ -32,10 +32,9 @@ def gated(D):
             {"layers": 1, "heads": 2, "window": 4, "cell": "gru"},
             attention(T, D) + feed_forward(T, D) + T * 3 * D * D * 4,
         ),
-        # weights in a batch of products are none that a mask halves: a matrix for each earlier state, and for its gate
-        ("ho-rnn", {"layers": 1, "order": 3, "pooling": "max"}, T * 4 * (1 + 3) * D * D),
-        ("ho-rnn", {"layers": 1, "order": 3, "pooling": "gated"}, T * (4 * (1 + 3) + 3 + 3) * D * D),
-        # three projections, a convolution of 4 steps, two gates in blocks; each block's network
+        # a matrix for the input and for each earlier state
+        ("ho-rnn", {"layers": 1, "order": 3}, T * 4 * (1 + 3) * D * D),
+        # three projections, a convolution of 4 steps, two gates in blocks, which no mask halves; each block's network
         ("griffin", {"layers": 2, "heads": 2, "window": 4}, 2 * T * (3 * D * D + 4 * D + D * D + gated(D))),
         # with queries and output, keys and values of one head, and 2 W positions a query, half of them masked
         (

@@ -204,7 +204,7 @@ def test_files_from_other_systems_read_the_same(story, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "line", ["यह हिन्दी में है", "เด็ก ดี", "اَلْعَرَبِيَّةُ لُغَةٌ", "Tiếng Việt", "naïve cafe\u0301s", "क्\u200dष"]
+    "line", ["यह हिन्दी में है", "เด็ก ดี", "اَلْعَرَبِيَّةُ لُغَةٌ", "Tiếng Việt", "naïve cafe\u0301s", "क्\u200dष", "q\u0323\u0307 x"]
 )
 def test_a_combining_mark_stays_with_its_letter_and_composed_letters_are_the_same(story, line):
     composed = unicodedata.normalize("NFC", line)
@@ -215,6 +215,7 @@ def test_a_combining_mark_stays_with_its_letter_and_composed_letters_are_the_sam
         assert known.decode(known.encode(unicodedata.normalize("NFD", line))) == composed
         (known,) = characters(story).texts
         assert known.decode(known.encode(unicodedata.normalize("NFD", line))) == composed
+        assert not [one for one in known.symbols if unicodedata.category(one[0]).startswith("M")]
 
 
 def test_only_a_newline_ends_a_line(story):

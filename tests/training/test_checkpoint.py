@@ -66,23 +66,6 @@ def test_a_network_in_half_precision_is_evaluated_in_single(saved):
     assert found == evaluate(path, limit=20)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"texts": [{}]},
-        {"texts": [{"kind": "vocabulary"}]},
-        {"hyperparameters": SIZES | {"heads": 0}},
-        {"hyperparameters": SIZES | {"dropout": "much"}},
-        {"task_arguments": [1]},
-    ],
-)
-def test_a_card_of_odd_values_is_refused(saved, change):
-    path, network = saved
-    save_file(network.state_dict(), path, metadata={"rtx": json.dumps(read_card(path) | change)})
-    with pytest.raises(ValueError, match=re.escape(str(path))):
-        load_checkpoint(path)
-
-
 @pytest.mark.parametrize("odd", [torch.Tensor.int, torch.Tensor.bool, lambda x: x[None], lambda x: x[:0]])
 def test_tensors_of_another_type_or_shape_are_refused(saved, odd):
     path, network = saved
@@ -125,10 +108,3 @@ def test_every_model_comes_back(tmp_path, name):
     network, x = rtx.build("add", name, **sizes).eval(), torch.randn(2, 9, 2)
     save_checkpoint(tmp_path / "a.safetensors", network, "add", name, sizes)
     assert torch.equal(load_checkpoint(tmp_path / "a.safetensors")(x), network(x))
-
-
-def test_other_sizes_are_refused(saved):
-    path, network = saved
-    save_checkpoint(path, network, "add", "r-transformer", SIZES | {"d_model": 16})
-    with pytest.raises(ValueError, match=rf"{re.escape(str(path))}: .*r-transformer"):
-        load_checkpoint(path)

@@ -1,7 +1,6 @@
 """Runs on texts: averaged SGD, activation penalties, and vocabularies in checkpoints."""
 
 import json
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -14,9 +13,8 @@ from rtx.tasks import TASKS, task_by_name
 from rtx.tasks.loader import loader
 from rtx.tasks.task import collate
 from rtx.tasks.text import words
-from rtx.tasks.vocabulary import vocabulary
 from rtx.training.auxiliary_losses import activation_penalty
-from rtx.training.checkpoint import load_checkpoint, load_texts, read_card, save_checkpoint
+from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
 from rtx.training.evaluate import evaluate
 from rtx.training.fit import fit
 from rtx.training.module import Trainee
@@ -119,16 +117,3 @@ def test_a_model_validated_window_by_window_is_tested_window_by_window(story, tm
     assert found.details == {}
     assert found.test == pytest.approx(float(metric.compute()), rel=1e-5)
     assert evaluate(saved) == {"perplexity": pytest.approx(found.test, rel=1e-5)}
-
-
-def test_a_checkpoint_needs_neither_its_data_nor_their_vocabulary(tmp_path):
-    task = replace(task_by_name("words"), inputs=3, outputs=3, texts=(vocabulary("words", ["a", "b", "<unk>"]),))
-    network = rtx.build(task, "lstm", d_model=8).eval()
-    path = tmp_path / "best.safetensors"
-    texts = [text.to_json() for text in task.texts]
-    save_checkpoint(path, network, "words", "lstm", {"d_model": 8}, texts=texts)
-    loaded = load_checkpoint(path)
-    tokens = torch.tensor([[0, 1, 2]])
-    assert torch.equal(loaded(tokens), network(tokens))
-    assert loaded.decoder.weight is loaded.embedding.weight
-    assert load_texts(path)[0].encode("b zebra") == [1, 2]

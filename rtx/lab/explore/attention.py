@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from rtx.lab.explore.page import Page
 from rtx.lab.tracing import Trace, trace
 
-PLACE = re.compile(r"(?:(?P<place>.*)\.)?(?:weights|attention)(?:\.(?P<call>\d+))?")
+PLACE = re.compile(r"(?:(?P<place>.*)\.)?weights(?:\.(?P<call>\d+))?")
 
 
 def attention(

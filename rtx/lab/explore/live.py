@@ -88,8 +88,6 @@ class Live(Recording):
             self.runs[-1].wait()
         return self
 
-    train = run
-
     def press(self, button: str) -> None:
         """Press a button: "train", "pause", "resume", "stop" or "clear". One that is disabled does nothing."""
         state = self._state()

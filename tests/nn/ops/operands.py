@@ -64,13 +64,14 @@ def case(name: str, dtype: torch.dtype = torch.float32) -> Case:
 
 OPERATIONS = ("local_rnn", "causal_attention", "pooling")
 # implementations with a backward pass of their own, on a CPU
-TWICE = [  # those with second derivatives
-    pytest.param("local_rnn", "native", marks=COMPILED),
-    pytest.param("pooling", "native", marks=COMPILED),
-    ("pooling", "blocks"),
-]
-ONCE = [pytest.param("causal_attention", "native", marks=COMPILED), ("causal_attention", "blocks")]
-EACH = pytest.mark.parametrize(("name", "impl"), TWICE + ONCE)
+EACH = pytest.mark.parametrize(
+    ("name", "impl"),
+    [
+        *(pytest.param(name, "native", marks=COMPILED) for name in OPERATIONS),
+        ("pooling", "blocks"),
+        ("causal_attention", "blocks"),
+    ],
+)
 
 
 def precision(impl: str) -> tuple[torch.dtype, float]:

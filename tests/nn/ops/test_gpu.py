@@ -86,10 +86,11 @@ def test_local_rnns_memory_is_linear_in_the_length(impl):
     assert peak(8192) < 2.1 * peak(4096)
 
 
-def test_on_a_gpu_torch_is_chosen_and_triton_only_on_request():
+def test_on_a_gpu_torchs_functions_are_chosen_and_triton_only_on_request():
     inputs = arguments("gru", 2, 9, 32, torch.float32, GPU)
     q = torch.randn(1, 2, 9, 4, device=GPU)
-    assert local_rnn.choose(*inputs, 7, "gru") == causal_attention.choose(q, q, q, 0.1) == "torch"
+    assert local_rnn.choose(*inputs, 7, "gru") == "torch"
+    assert causal_attention.choose(q, q, q, 0.1) == "sdpa"
     with implementation("triton"):
         assert local_rnn.choose(*inputs, 7, "gru") == "triton"
         with torch.autocast(GPU, dtype=torch.bfloat16):

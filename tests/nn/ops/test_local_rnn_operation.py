@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from operands import CELLS, local_rnn_inputs, precision
 
-from rtx.nn import LocalRNN, implementation
 from rtx.nn.ops.local_rnn import local_rnn, native
 from rtx.nn.ops.local_rnn import torch as plain
 
@@ -78,12 +77,3 @@ def test_native_stores_its_input_alone_or_the_gates_and_states_but_no_windows(mo
     assert growth() == 4 * T * D
     monkeypatch.setattr(native, "STORE_FROM", D)
     assert growth() == 4 * T * D * (1 + M * arrays)
-
-
-def test_a_trace_takes_another_batch_size(monkeypatch):
-    monkeypatch.setattr(plain, "GROUP", 2 * 6 * 4)
-    layer = LocalRNN(4, 3)
-    with implementation("torch"):
-        traced = torch.jit.trace(layer, torch.randn(1, 6, 4), check_trace=False)
-    x = torch.randn(5, 6, 4)
-    torch.testing.assert_close(traced(x), layer(x), rtol=0, atol=1e-5)

@@ -14,8 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from rtx.nn.ops.build import library
-from rtx.nn.ops.gradients import autocast_inputs, needs_torch, torch_gradients, without_autocast
-from rtx.nn.ops.local_rnn.torch import torch_local_rnn
+from rtx.nn.ops.gradients import autocast_inputs, first_derivatives_only, without_autocast
 
 # Gates, from the first, that see only the sum of input and recurrent product, so that their two biases can be added at
 # once. A GRU's last gate is different: its reset gate multiplies the product.
@@ -90,10 +89,9 @@ class _LocalRNN(torch.autograd.Function):
     @without_autocast
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         x, w_ih, w_hh, b_ih, b_hh, *stored = ctx.saved_tensors
-        inputs = (x, w_ih, w_hh, b_ih, b_hh, ctx.window, ctx.cell)
-        if needs_torch(gradients):
-            return torch_gradients(torch_local_rnn, inputs, gradients)
-        steps = [Step(*stored[i : i + 4]) for i in range(0, len(stored), 4)] or list(_steps(*inputs))
+        first_derivatives_only("local_rnn", gradients)
+        steps = [Step(*stored[i : i + 4]) for i in range(0, len(stored), 4)]
+        steps = steps or list(_steps(x, w_ih, w_hh, b_ih, b_hh, ctx.window, ctx.cell))
         return *_gradients(gradients[0], x, w_ih, w_hh, b_hh, steps, ctx.cell), None, None
 
 

@@ -47,7 +47,7 @@ def torch_local_rnn(
 
     On a CPU it takes as many sequences at a time as fit the cache. If not even one fits, it takes all together.
     """
-    whole = torch.compiler.is_compiling() or torch.jit.is_tracing() or x.device.type != "cpu"
+    whole = torch.compiler.is_compiling() or x.device.type != "cpu"
     fit = 0 if whole else GROUP // max(1, x.shape[1] * x.shape[2])
     groups = x.split(fit) if fit else [x]
     states = []

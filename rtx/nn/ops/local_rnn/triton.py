@@ -25,8 +25,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from rtx.nn.ops.conditions import no_custom_gradient
-from rtx.nn.ops.gradients import autocast_inputs, needs_torch, torch_gradients, without_autocast
-from rtx.nn.ops.local_rnn.torch import torch_local_rnn
+from rtx.nn.ops.gradients import autocast_inputs, first_derivatives_only, without_autocast
 
 WIDEST = 128  # D: a wider state does not fit the registers
 ROWS = 32  # windows in a tile
@@ -84,16 +83,15 @@ class _LocalRNN(torch.autograd.Function):
             forward_kernel[(triton.cdiv(B * T, ROWS),)](
                 projected, w_hh.contiguous(), last_bias, out, *kept, B * T, T, M, **_options(D, cell)
             )
-        ctx.save_for_backward(x, w_ih, w_hh, b_ih, b_hh, *kept)
+        ctx.save_for_backward(x, w_ih, w_hh, *kept)
         ctx.window, ctx.cell = window, cell
         return out
 
     @staticmethod
     @without_autocast
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        (x, w_ih, w_hh, b_ih, b_hh, stored, states, memories), M, cell = ctx.saved_tensors, ctx.window, ctx.cell
-        if needs_torch(gradients):
-            return torch_gradients(torch_local_rnn, (x, w_ih, w_hh, b_ih, b_hh, M, cell), gradients)
+        (x, w_ih, w_hh, stored, states, memories), M, cell = ctx.saved_tensors, ctx.window, ctx.cell
+        first_derivatives_only("local_rnn", gradients)
         (B, T, D), G, summed = x.shape, len(w_hh), SUMMED[cell] * x.shape[2]
         stored = stored.clone()  # the kernel overwrites it, and the graph may be used again
         with _device(x):

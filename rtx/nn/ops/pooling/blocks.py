@@ -11,8 +11,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from rtx.nn.ops.gradients import autocast_inputs, needs_torch, torch_gradients
-from rtx.nn.ops.pooling.torch import FLOOR, SMALLEST, torch_pooling
+from rtx.nn.ops.gradients import autocast_inputs, first_derivatives_only
+from rtx.nn.ops.pooling.torch import FLOOR, SMALLEST
 
 ROWS = 2560  # steps of all sequences in a tile, so that their states fit a core's second-level cache
 
@@ -62,9 +62,8 @@ class _Pooling(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         x, lengths, w, score, shift, c, mass = ctx.saved_tensors
+        first_derivatives_only("pooling", gradients)
         with torch.autocast("cpu", enabled=False):
-            if needs_torch(gradients):
-                return torch_gradients(_explicit, (x, lengths, w, score, shift, ctx.leak), gradients)
             layer = Layer(w, score, shift, ctx.leak, w.new_empty(2, ROWS, w.shape[1]))
             pull = gradients[0] / mass[:, None]
             level = (pull * c).sum(1)
@@ -78,11 +77,6 @@ class _Pooling(torch.autograd.Function):
                 if g_x is not None and of_x is not None:
                     g_x[rows, steps] = of_x.permute(1, 2, 0).to(x.dtype)
             return g_x, None, *totals, None
-
-
-def _explicit(x: Tensor, lengths: Tensor, w: Tensor, score: Tensor | None, shift: Tensor | None, leak: str) -> Tensor:
-    """Compute what `_Pooling` does with the plain version, for second derivatives."""
-    return torch_pooling(x.to(w.dtype), lengths, w[:-1].t(), w[-1], None if score is None else score[None], shift, leak)
 
 
 def _tiles(

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from rtx.nn.ops.build import library
-from rtx.nn.ops.gradients import needs_torch, torch_gradients, without_autocast
-from rtx.nn.ops.pooling.torch import SMALLEST, torch_pooling
+from rtx.nn.ops.gradients import first_derivatives_only, without_autocast
+from rtx.nn.ops.pooling.torch import SMALLEST
 
 
 class Layer(ctypes.Structure):
@@ -31,7 +31,6 @@ def native_pooling(
     x: Tensor, lengths: Tensor, weight: Tensor, bias: Tensor, score: Tensor | None, shift: Tensor | None, leak: str
 ) -> Tensor:
     """Return the context c = Σ α_t h_t."""
-    # outside of the function below, so that second derivatives go through it
     score, shift = (None if part is None else part.contiguous() for part in (score, shift))
     c: Tensor = _NativePooling.apply(x, lengths, weight, bias, score, shift, leak)
     return c
@@ -58,17 +57,16 @@ class _NativePooling(torch.autograd.Function):
         library().pooling_forward(layer, *map(_pointer, (x, lengths, mass, total)))
         mass.clamp_(min=SMALLEST)  # an empty sequence has the context 0
         c = total / mass[:, None]
-        ctx.save_for_backward(x, lengths, weight, bias, score, shift, w, c, mass)
+        ctx.save_for_backward(x, lengths, score, shift, w, c, mass)
         ctx.leak = leak
         return c
 
     @staticmethod
     @without_autocast
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        x, lengths, weight, bias, score, shift, w, c, mass = ctx.saved_tensors
-        if needs_torch(gradients):
-            return torch_gradients(torch_pooling, (x, lengths, weight, bias, score, shift, ctx.leak), gradients)
-        (B, T, F), D = x.shape, len(weight)
+        x, lengths, score, shift, w, c, mass = ctx.saved_tensors
+        first_derivatives_only("pooling", gradients)
+        (B, T, F), D = x.shape, w.shape[1]
         pull = (gradients[0] / mass[:, None]).contiguous()
         level = (pull * c).sum(1)
         g_w, g_score, g_shift = x.new_empty(B, F + 1, D), x.new_empty(B, D), x.new_empty(B)
