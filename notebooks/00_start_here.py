@@ -212,11 +212,12 @@ fig.suptitle("untrained: far inputs matter little in the RNN, more in the Transf
 plt.show()
 
 # %% [markdown]
-# White is exactly zero. To compare the models in numbers, we form four ranges of distances. The next table prints the average
-# share of an input in each range, for outputs 10 to 16. Each model is drawn five times.
+# White is exactly zero. The next table prints the average share of an input in four ranges of distances, for outputs 10 to 16.
+# Each model is drawn five times.
 #
-# The last three lines of the table are **controls**: each changes one thing in a model and keeps the rest. The first two
-# remove a part of the R-Transformer. The third changes an RNN. An RNN multiplies its state by a matrix at each step. In the
+# Four lines of the table are **controls**: each changes one thing in a model. In a Transformer, each layer
+# adds the position's own vector to its result; one control leaves out this addition. Two others remove a part of the
+# R-Transformer. The last changes an RNN. An RNN multiplies its state by a matrix at each step. In the
 # control this matrix only rotates or mirrors the state, so that the state keeps its length.
 
 # %%
@@ -225,14 +226,21 @@ def orthogonal():
     _ = [torch.nn.init.orthogonal_(w) for name, w in model.named_parameters() if "weight_hh" in name]
     return model
 
+def without_addition():
+    model = rtx.Transformer(D, layers=2, heads=2)
+    for part in model.modules():
+        if isinstance(part, rtx.nn.Residual):  # the result without the position's own vector
+            part.register_forward_hook(lambda part, given, result: part.norm(part.sublayer(*given)))
+    return model
+
+# %%
 makers = {"RNN": lambda: rtx.RNN(D, layers=2, cell="rnn"), "Transformer": lambda: rtx.Transformer(D, layers=2, heads=2),
-          "R-Transformer": lambda: rtx.RTransformer(D, layers=2, heads=2, window=4),
+          "… without addition": without_addition, "R-Transformer": lambda: rtx.RTransformer(D, layers=2, heads=2, window=4),
           "… without LocalRNN": lambda: rtx.RTransformer(D, layers=2, heads=2, window=4, local_layers=0),
           "… without attention": lambda: rtx.RTransformer(D, layers=2, heads=0, window=4), "RNN, rotation": orthogonal}
 ranges = {"own input": (0, 0), "1-3 back": (1, 3), "4-6 back": (4, 6), "7 and more": (7, T)}
 back = torch.arange(T)[:, None] - torch.arange(T)  # t - s
 
-# %%
 print(f"{'% per input':19}", *(f"{part:>14}" for part in ranges))
 for name, make in makers.items():
     drawn = []
@@ -246,8 +254,9 @@ for name, make in makers.items():
     print(f"{name:19}", *(f"{m:7.2f} ± {s:4.2f}" for m, s in zip(drawn.mean(0), drawn.std(0))))
 
 # %% [markdown]
-# In the RNN each range has far less than the range before it: the RNN fades. In the Transformer the three ranges of the past are
-# about equal. Its own input has most, because each layer adds the position's own vector to its result.
+# In the RNN each range has far less than the one before: it fades. In the Transformer the three ranges of the past are
+# about equal. Its own input has most, because each layer adds the position's own vector to its result: without the
+# addition it has 1 %.
 #
 # In the R-Transformer, an input 1-3 back has a larger share than an input farther back. The cause is the LocalRNN, because
 # without it the three ranges are about equal. Two LocalRNNs together also reach inputs 4-6 back, but these inputs have little:
@@ -360,8 +369,8 @@ explore.xray(mine, torch.randn(1, 16, 8))
 #
 # - The table of dependencies says how much input $s$ (column) matters to output $t$ (row). A causal model has zeros to the
 #   right of the diagonal.
-# - Untrained models have different shapes: fading (RNN), a band (LocalRNN), mostly the own input, and all past inputs about equally (Transformer), a band
-#   and everything (R-Transformer).
+# - Untrained models have different shapes. The RNN fades. The LocalRNN has a band. The Transformer depends mostly on its own
+#   input, and about equally on all earlier ones. The R-Transformer has a band and everything before it.
 # - Where an input never enters, the table has a zero, whatever the weights are. How fast an RNN fades depends on its weights.
 # - Open: which of these dependencies does a *trained* model use?
 #

@@ -24,7 +24,7 @@ explore.window(x)
 # Our sequence is a strip of the handwritten digits 3, 1 and 4. Each column is a position, so we have $T = 24$ positions with
 # $D = 8$ numbers each. Here a window has $M = 4$ columns. The LocalRNN's output at a position is the last [state](../docs/glossary.md#state) of its window.
 #
-# The picture shows the window that ends at position 2, and its first step. The table has the 8 numbers of the state before and after this step. A window that begins before the sequence reads **pads**, vectors of zeros. Section 5 shows what they do.
+# The picture shows the window that ends at position 2, and its first step. The table has the 8 numbers of the input, and of the state before and after this step. The rows between them are inner values of the network, a GRU; section 3 explains its update gate. A window that begins before the sequence reads **pads**, vectors of zeros. Section 5 shows what they do.
 #
 # In JupyterLab and on the website the picture is alive: you drag a window over the strip, and see what the network does at each step.
 #

@@ -332,8 +332,8 @@ for back, name in {1: "adds the previous input", 0: "adds its own input"}.items(
 # **Predict.** Which of the usual models learn it in 800 updates: a [GRU](../docs/glossary.md#gru-lstm), Transformers of one and two layers, an R-Transformer?
 #
 # `studies/recall_by_content.py` trains them. All have width 32. Each has the [learning rate](../docs/glossary.md#learning-rate) that was best on [validation data](../docs/glossary.md#validation-data),
-# out of 0.001, 0.003 and 0.01. The R-Transformer has one [block](../docs/glossary.md#block): a **LocalRNN**, which is a recurrent network over the last two
-# positions, attention, and a feed-forward network. "LocalRNN alone" has no attention. "Sinusoidal" and "relative" are ways to
+# out of 0.001, 0.003 and 0.01. The R-Transformer has one [block](../docs/glossary.md#block) with three parts: a **LocalRNN**,
+# attention, and a feed-forward network. The LocalRNN reads the last two positions. "LocalRNN alone" has no attention. "Sinusoidal" and "relative" are ways to
 # mark positions ([notebook 05](05_encode_position.ipynb)). [Post-norm](../docs/glossary.md#post-norm-pre-norm) and pre-norm are two places of a normalisation
 # ([notebook 04](04_stack_the_block.ipynb)).
 

@@ -133,7 +133,7 @@ for S, P in ((8, 8), (8, 3), (4, 12), (8, 0)):
 #
 # </details>
 #
-# The picture shows the weights of this untrained layer. The darkest violet means no weight: no position attends to later positions, and
+# The picture shows the weights of this untrained layer. White means no weight: no position attends to later positions, and
 # positions 17 to 24 do not attend to positions 1 to 8. In JupyterLab or on the website, choose a position.
 
 # %%

@@ -322,7 +322,7 @@ for title, table in copies.items():
 # **Predict.** Trained with 24 steps, tested with 96. Which models can be right at step 96?
 #
 # <details><summary>Answer</summary>
-# The GRU and the LSTM can: their [state](../docs/glossary.md#state) can keep the last answer. The LocalRNNs cannot: from step 20 on, the answer depends on a bit that they do not see. Up to step 18, they also see a place before the first bit, which shows the start. At step 19 they see all 19 bits, but no place before them, as at every later step. The others see all 24 bits in training; the test shows what they learn.
+# The GRU and the LSTM can: their [state](../docs/glossary.md#state) can keep the last answer. The LocalRNNs cannot. They see 19 places, so from step 20 on not all bits. Up to step 18, they also see a place before the first bit, which shows the start. At step 19 they see all bits, but at a later step the same 19 bits can have the other answer. The others see all 24 bits in training; the test shows what they learn.
 #
 # </details>
 

@@ -414,7 +414,6 @@ for T in (50, 500, 5000, 10_000):
 # **Predict.** In the paper, attention needs 3 epochs on sums of 10,000 steps. Do our runs learn this length, too?
 
 # %%
-from rtx.evidence.ledger import variant_of
 from rtx.evidence.tables import cells as stored_runs
 from rtx.training.recipe import load_recipe
 
@@ -422,8 +421,8 @@ def epochs(recipe, row, variant):
     """Return for each seed the first epoch after which a run had solved all, or ">" and the epochs of its longest run."""
     groups, shown = stored_runs(recipe, Path("../results"))[row], []
     for seed in (0, 1, 2):
-        runs = [run for group in groups for run in group if variant_of(run) == variant and run.seed == seed]
-        solved = [run.epoch for run in runs if run.budget is None]
+        runs = [run for group in groups for run in group if run.variant.startswith(variant) and run.seed == seed]
+        solved = [run.epoch for run in runs if run.validation >= 0.9995]  # all of 1,000 sequences
         shown.append(str(min(solved)) if solved else f">{max(int(run.budget.split()[0]) for run in runs)}")
     return ", ".join(shown)
 
@@ -437,11 +436,10 @@ for recipe, pooling in product(map(load_recipe, ("ffa-add", "ffa-multiply")), ("
         print(f"    {recipe.task:10} {pooling:10} {T:16,}   {paper:>6}   {ours[0]:16}   {ours[1]}")
 
 # %%
-for name, variant in product(("ffa-add", "ffa-multiply"), ("padded", "sloped")):
-    groups = [group for row in stored_runs(load_recipe(name), Path("../results")).values() for group in row]
-    used = Counter(run.variant.partition("rate=")[2] or "0.001" for group in groups for run in group if variant_of(run) == variant)
-    rates = ", ".join(f"{rate} ({count})" for rate, count in sorted(used.items()))
-    print(f"{name.removeprefix('ffa-'):10} {'with' if variant == 'padded' else 'without':7} zeros: learning rates (runs) {rates}")
+print("sums, all with learning rate 0.01: epochs     T   with zeros   without zeros")
+for pooling, T in product(("attention", "mean"), (50, 100, 500, 1000)):
+    ours = [epochs(load_recipe("ffa-add"), f"{pooling}-{T}", f"{variant}+learning_rate=0.01") for variant in ("padded", "sloped")]
+    print(f"    {pooling:10} {T:32,}   {ours[0]:10}   {ours[1]}")
 
 # %%
 print("Table 2: one model for all lengths from 50 to 10,000, without zeros, solved in %")
@@ -461,7 +459,9 @@ for row, groups in stored_runs(recipe, Path("../results")).items():
 # So the title's answer is yes. With zeros, attention learns sums of 10,000 steps and products of 5,000 steps. Without zeros, one model for all lengths up to 10,000
 # solves 97 to 99 % of the sums. The numbers with ">" do not show what a model can learn, because we stopped those runs early. Up to 1,000 steps, sums with zeros never need more epochs than in the paper. Sums without zeros always do. For products with attention up to 1,000 steps, the zeros make no clear difference.
 #
-# Open questions: How do such small weights suffice? Most sums without zeros had a larger learning rate. Is this why they are slower, or is it the missing zeros? How does one model adapt to many lengths?
+# Is the larger rate of sums without zeros the reason? No: in the second list all have 0.01.
+#
+# Open questions: Why do the zeros help? How do such small weights suffice? How does one model adapt to many lengths?
 #
 # ## 7. What a mean cannot hold
 #

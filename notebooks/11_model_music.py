@@ -442,9 +442,9 @@ print("Nottingham, authors' settings, 15 of 100 epochs:", *(f"{row:14}{told(runs
 
 # %% [markdown]
 # - **Is 2.37 good?** Yes: Markov per key has 5.15 nats.
-# - **Did we reproduce 2.37?** With the authors' settings, no: we stopped after 15 of 100 epochs. The GRU was first with 3.81 nats; the R-Transformer had 4.06 with two seeds. With Adam, our R-Transformer has 2.21.
+# - **Did we reproduce 2.37?** With the authors' settings, not after 15 of 100 epochs. The GRU was first with 3.81 nats; the R-Transformer had 4.06 with two seeds and diverged with the third. With Adam, it has 2.21.
 # - **Is it first?** On Nottingham with Adam, it is first of the paper's six models, also at equal size. On JSB, the LSTM is level with it, ahead with more epochs ([15](15_weigh_the_evidence.ipynb)).
-# - **JSB is not our chorales.** Fewer frames repeat the frame before. Do not compare its numbers with section 4.
+# - **JSB is not our chorales.** Fewer frames repeat the frame before. Its numbers differ from section 4.
 # - **This Transformer has sinusoids**: waves that mark positions ([notebook 05](05_encode_position.ipynb)). The R-Transformer's lead over it is 1.3 nats on Nottingham. With **relative positions** and the same recipe, two of its seeds are level with the R-Transformer, and one is ahead. The Transformer was behind because [sinusoids](../docs/glossary.md#sinusoids) help it less than relative positions. On JSB, relative positions make no clear difference.
 #
 # Which part gives the lead? These runs trained the R-Transformer without a part, or with another window.

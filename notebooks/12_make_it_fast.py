@@ -422,8 +422,8 @@ for back in (0, 100, 200):
 
 # %%
 bench = json.loads(Path("../benchmarks/results/cpu.json").read_text())
-def row(case, name):
-    return next(one for one in bench["cases"][case]["rows"] if one["name"].startswith(name))
+def row(case, name):  # "medium" is the setting with torch.set_float32_matmul_precision("medium"); all rows have it
+    return next(one for one in bench["cases"][case]["rows"] if one["name"].startswith(name) and one["setting"] == "medium")
 
 print(f"{bench['hardware']}, 8 sequences")
 for name in ("published", "rtx", "TransformerEncoder", "TCN", "nn.LSTM"):

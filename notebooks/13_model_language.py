@@ -489,8 +489,8 @@ for name, groups in tables.cells(load_recipe("ptb-word"), Path("../results")).it
     print(f"{name:20} {size:10,} {mean(found):18.0f} ± {stdev(found):3.0f} {PAPER[name]:40.2f}")
 
 # %% [markdown]
-# After two epochs, the R-Transformer is first. In the paper, fully trained, the LSTM is. The Transformer, which has [sinusoids](../docs/glossary.md#sinusoids), is last, as in section 4.
-# After [20 epochs](../docs/findings.md) and with one seed, it has 155, and the R-Transformer 89.
+# After two epochs, the R-Transformer is first, in the paper the LSTM. The Transformer, which has [sinusoids](../docs/glossary.md#sinusoids), is last, as in section 4.
+# At the paper's sizes, after [20 epochs](../docs/findings.md), the Transformer has 155 and the R-Transformer 89 (one seed).
 #
 # Now three models learn here, for about a second each. Nothing is tuned. All three are far behind counts of four.
 

@@ -165,7 +165,7 @@ reported = exercises.yours(my_reported, "reported")
 #
 # </details>
 #
-# How much does it matter? We draw 20 runs that are all *equally good*: their losses differ by luck only. We repeat this 2,000 times.
+# Does it matter? We draw 20 *equally good* runs: their losses differ by luck only. We repeat this 2,000 times.
 
 # %%
 draws = torch.randn(2000, 2, 20, generator=torch.Generator().manual_seed(0)).tolist()  # trials, (validation, test), runs
@@ -201,7 +201,7 @@ print("each at its best rate:  ", ", ".join(sorted(tried, key=lambda name: min(t
 #
 # ## 4. A difference, or luck?
 #
-# Two models with nearly the same number of parameters read digits of 8 × 8 pixels, row by row, with five seeds each. Both have the same learning rate.
+# Two models of nearly the same size read digits of 8 × 8 pixels, row by row, with five seeds each. Both have the same learning rate.
 
 # %%
 from sklearn.datasets import load_digits
@@ -272,7 +272,7 @@ for n in (2, 3, 4, 6):
 # %% [markdown]
 # Luck alone gives such a difference with a chance of 2.4 %. This does not say that the comparison was fair: another learning rate might help the [GRU](../docs/glossary.md#gru-lstm).
 #
-# Read the last four lines. With three seeds of each model, $p$ is never below 0.1, however large the lead is. So **three seeds against three cannot settle a comparison** by this test.
+# With three seeds of each model (last four lines), $p$ is never below 0.1, however large the lead is. So **three seeds against three cannot settle a comparison** by this test.
 #
 # ## 5. Many claims
 #
@@ -308,7 +308,7 @@ holm = exercises.yours(my_holm, "holm")
 #
 # </details>
 #
-# We use both functions on the JSB chorales. Here the R-Transformer and the LSTM have eight seeds, and the others have three.
+# We use both functions on the JSB chorales. The R-Transformer and the LSTM have eight seeds here, the others three.
 #
 # **Predict.** The R-Transformer is compared with five models. Against which of them is its lead clear, that is, $p$ at most 0.05 after the correction?
 
@@ -344,7 +344,7 @@ for name, rate in strong.items():
 # Two more warnings. First, which comparisons count? If we ask only about the TCN and the Transformer, both corrected $p$ are 0.024, and the lead is clear. A verdict that changes with such a choice is weak.
 # Second, seeds 3 to 7 were trained after we had seen seeds 0 to 2. A strict test fixes the number of seeds before.
 #
-# **More epochs.** All these runs had 15 epochs. The last list has up to 60, and validation chose more for each model. Now each seed of the LSTM is better than each of the R-Transformer's, with less than half of the parameters. The R-Transformer has its best epoch after 5 to 8 epochs, the recurrent networks after 24 to 32. So part of its lead came from the budget.
+# **More epochs.** These runs had 15 epochs. The last list has up to 60, and validation also chose norm and positions. Now each seed of the LSTM is better than each of the R-Transformer's, with less than half of the parameters. The R-Transformer has its best epoch after 5 to 8 epochs, the recurrent networks after 24 to 32. So part of its lead over the GRU and the RNN came from the budget.
 #
 # ## 6. The verdicts
 #
@@ -358,26 +358,32 @@ for name, rate in strong.items():
 from collections import Counter
 from rtx.evidence.claim import judged
 
+def kind(claim):
+    if claim.source.startswith("ours"):
+        return "ours"
+    return "again" if claim.what.get("variant") in ("padded", "fresh", "official") else "paper"
+
 findings = judged(RESULTS)
 for paper in ("r_transformer", "mc_rnn", "ff_attention"):
-    counted = Counter(finding.verdict for claim, finding in findings if claim.paper == paper)
-    print(f"{paper:14} {sum(counted.values()):3} claims: {counted['holds']:2} hold, {counted['fails']:2} fail, {counted['open']:2} open")
+    counted = Counter((kind(claim), finding.verdict) for claim, finding in findings if claim.paper == paper)
+    for of in dict.fromkeys(of for of, _ in counted):
+        print(f"{paper:14} {of:5}: " + ", ".join(f"{counted[of, verdict]:2} {verdict}" for verdict in ("holds", "fails", "open")))
 WHY = {"too few seeds": "too few seeds", "only full": "smaller or shorter runs", " cut ": "smaller or shorter runs", "not run": "not run"}
 reasons = [[why for words, why in WHY.items() if words in finding.sentence] for _, finding in findings if finding.verdict == "open"]
 print("why open:", ", ".join(f"{why} {n}" for why, n in Counter(found[0] if found else "other reasons" for found in reasons).most_common()))
 
 # %% [markdown]
-# Most claims are open. The last line counts the reasons. A card for each paper follows.
+# "Again" is with another training, such as sums with zeros. The last line says why claims are open. A card for each paper follows.
 #
 # **R-Transformer** (Wang et al., 2019): recurrent networks in windows, then attention.
 #
 # | | |
 # | --- | --- |
-# | claims | It is ahead on digits, music and characters, and second on words. |
+# | claims | It is ahead on digits, music and characters, and third on words, behind an LSTM and Transformer-XL. |
 # | holds | None. |
 # | fails | On JSB, it is ahead of the recurrent networks. (Our claim, not the paper's: the LSTM is ahead of it, with up to 60 epochs.) |
 # | open, runs support | On Nottingham it is ahead of the other models of Table 2 (grey in the picture). |
-# | open, our runs point both ways | On Nottingham with the authors' training, stopped after 15 of 100 epochs, it is fourth of six. |
+# | open, our runs point both ways | On Nottingham with the authors' training, stopped after 15 of 100 epochs, it is fourth of six (two seeds; the third diverged). |
 # | open, runs contradict | On JSB it does better without attention. |
 # | control | No lead on Nottingham; with a window of 12, ahead on average (2.05), not settled. On Piano-midi it is behind (7.61 against 7.48 nats). |
 # | not run to the end | digits and characters; on words, all but two models |
@@ -389,7 +395,7 @@ print("why open:", ", ".join(f"{why} {n}" for why, n in Counter(found[0] if foun
 # | claims | Three channels translate, summarise and predict words better than one. Paths between distant steps are short. |
 # | holds | The paper bounds the number of states on the way between two distant steps. The bound is right for the channel with the shortest way. |
 # | fails | In some channels the way takes one state more. |
-# | open, runs contradict | On Multi30k (small models, one to three seeds) three channels do worse than one. |
+# | open, runs contradict | On Multi30k (small models, one to three seeds) three channels do worse than one. On words (small models, 3 epochs) an LSTM of the same size is ahead with every seed ([findings](../docs/findings.md)). |
 # | not run | all its tables at full size |
 #
 # **Feed-forward attention** (Raffel and Ellis, 2015): a weighted mean over all steps, without recurrence.
@@ -440,7 +446,6 @@ for name, losses in nottingham.items():
 #
 # </details>
 #
-# The explorer also shows runs at other learning rates, such as the Transformer's 9.9 nats.
 
 # %%
 explore.ledger("nottingham", RESULTS)
@@ -466,7 +471,7 @@ explore.errata()
 # | JSB chorales, up to 60 epochs | Transformer, Transformer-XL, RNN, GRU | no lead found | full size, 3 to 8 seeds |
 # | Piano-midi | the same Transformer | behind with every seed, not settled | full size, 3 seeds |
 # | Nottingham, authors' training | all models of Table 2 | fourth of six | 15 of 100 epochs, 2 to 3 seeds |
-# | JSB chorales, 15 epochs | TCN, Transformer with sinusoids, RNN, GRU | ahead with every seed, not settled | full size, 3 to 8 seeds |
+# | JSB chorales, 15 epochs | Transformer with sinusoids, RNN, GRU; TCN | ahead with every seed; on average; not settled | full size, 3 to 8 seeds |
 # | words | a Transformer with sinusoids | far ahead, not tested | full size, 1 seed |
 # | digits, characters | all | open | smaller or shorter runs |
 #

@@ -385,7 +385,7 @@ print(f"8,192 positions, 26 layers, 2,560 wide, 16 bits: {half_precision / 1e9:.
 # ## 6. Which design learns near order and far content?
 #
 # The task is **rule and book** from [07](07_convolve_or_recur.ipynb). A sequence begins with a book of five pairs of symbols. In the text of 30 steps after it, half of the symbols follow from the order of the
-# last two symbols (near). The other half must be looked up in the book (far). `studies/near_and_far.py` compares models of nearly equal size, with the norm first. Each has the best of three rates, and three seeds. The Transformer has [relative positions](../docs/glossary.md#relative-positions). Griffin's window has 8 positions. One position of the book holds one pair, so from position 13 on the window misses the book.
+# last two symbols (near). The other half must be looked up in the book (far). `studies/near_and_far.py` compares models of nearly equal size, with the norm first. Each has the best of three rates (after 400 updates), three seeds. The Transformer has [relative positions](../docs/glossary.md#relative-positions). Griffin's window has 8 positions. One position of the book holds one pair, so from position 13 on the window misses the book.
 #
 # **Predict.** Which model is first after 100 updates, and which after 400?
 

@@ -46,6 +46,7 @@ class Stack(CausalModel):
 
 
 def answering(make: Callable[..., CausalModel]) -> SequenceModel:
+    """Return a model that reads a sequence and gives the logits of the two answers."""
     return SequenceModel(make(), inputs=SYMBOLS, outputs=2, per="sequence")
 
 

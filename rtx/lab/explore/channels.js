@@ -13,8 +13,8 @@ const STYLE = `
 .rtx-page .channels .first { box-shadow: inset 2px 0 var(--rtx-ink); }
 .rtx-page .channels .read { outline: 2px dotted ${SERIES[1]}; outline-offset: -3px; }
 .rtx-page .channels .here { outline: 3px solid ${SERIES[1]}; outline-offset: -3px; }`;
-const LEGEND = "A number says how many earlier states a state reads (m of Eq. 1; states before the start count). A line begins a " +
-  "block. Dotted: what the chosen step reads.";
+const LEGEND = "A number says how many earlier states a state reads (m of Eq. 1; states before the start count). A line " +
+  "comes after a state that ends one block and begins the next. Dotted: what the chosen step reads.";
 
 // As CUTS of vocabulary.py.
 const ended = (text) => text.replaceAll("\n", " <eos> ");

@@ -9,7 +9,7 @@ import { softmax } from "./tensor.js";
 const ARCS = 100, BOX = 32, NARROWEST = 17, WIDEST = 44; // pixels: the arcs of a layer; a token, and its least and largest width
 const LEAST = 0.04; // the smallest weight that is drawn
 const COLOURS = [0, 1, 2, 4].map((i) => SERIES[i]); // of a layer's heads
-const STEPS = ["Layer 1, match: with head 2, a digit looks at its letter", "Layer 2, copy: with head 2, a question looks at the right digit"];
+const STEPS = ["Layer 1, bind: with head 2, a digit looks at its letter", "Layer 2, find: with head 2, a question looks at the right digit"];
 const EXAMPLE = "a letter from a to j and a digit, then a question, such as a1 b7 c3 b?";
 const strongest = (shares) => shares.indexOf(Math.max(...shares));
 
