@@ -4,7 +4,8 @@ All models of a problem learn from freshly drawn data of one kind. They have the
 choice of learning rates. Each is trained at every rate with every seed, or with the first seed only if that is enough
 to choose. A seed draws the weights first and then the batches, so models with different parameters see different
 batches. A model's rate is the one with the best mean score on validation data after the last update. Results are on
-test data, which no choice has seen.
+test data, which no choice has seen. There are two exceptions: the seven sequences of `start_of_a_memory` serve for
+both, and one rate of `dates_translated` (see there).
 """
 
 import json

@@ -34,7 +34,7 @@ def table_(
 ) -> None:
     """Print a paper's table with our numbers beside the paper's. The best score is bold.
 
-    A model has one line: full-size and complete runs come first, then those with most seeds and the best validation.
+    A model has one line. The order: full size, the recipe's own settings, all its training, most seeds, validation.
     """
     shown = [load_recipe(name) for name in (recipe_names() if recipe == "all" else [recipe])]
     if csv:
@@ -118,7 +118,12 @@ def fill(
         if (seconds := left()) is not None:
             words += ["--max-time", format_time(seconds)]
         typer.echo(point["run"])
-        code = codes[point["run"]] = context.find_root().command.main(words, standalone_mode=False) or 0
+        try:
+            code = context.find_root().command.main(words, standalone_mode=False) or 0
+        except (ValueError, OverflowError, OSError, MemoryError) as error:  # as in `rtx.cli.main`
+            typer.echo(tables.printable(f"rtx: {error or type(error).__name__}"), err=True)
+            code = 1
+        codes[point["run"]] = code
         if code in STOPPED:
             raise typer.Exit(code)
         if code:

@@ -43,6 +43,7 @@ def score(
 
     from rtx.models import LanguageModel
     from rtx.tasks.losses import bigram_nll
+    from rtx.tasks.registry import task_arguments
     from rtx.tasks.text import read_own
     from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
     from rtx.training.evaluate import token_nats
@@ -52,6 +53,10 @@ def score(
     network, card = load_checkpoint(checkpoint).float().to(options.device()), read_card(checkpoint)
     if not isinstance(network, LanguageModel):
         raise ValueError(f"{checkpoint}: expected a model of a text, got one of {card['task']}; see rtx evaluate")
+    if "context" not in task_arguments(card["task"]):
+        raise ValueError(
+            f"{checkpoint}: expected a model of a running text, got one of {card['task']}; see rtx evaluate"
+        )
     (known,), train = load_texts(checkpoint), _training_text(checkpoint)
     by_bits = known.unit.endswith("characters")
     table, every = list[Row](), list["Tensor"]()
@@ -99,8 +104,16 @@ def _training_text(checkpoint: Path) -> "Tensor | None":
 
 def _lines(known: "Text", text: str) -> dict[int, list[int]]:
     """Return the tokens of each line by its number. Its end is a token of it, if the model knows ends of lines."""
-    end = "\n" if known.encode("\n") and known.encode("\n")[0] not in known.unwritten else ""
-    cut = {number: known.encode(line + end) for number, line in enumerate(text.removesuffix("\n").split("\n"), 1)}
+    from rtx.tasks.text import UNITS
+
+    try:
+        ended = known.encode("\n")
+    except ValueError:  # the model knows neither ends of lines nor <unk>, such as one of ptb-char
+        ended = []
+    end = "\n" if ended and ended[0] not in known.unwritten else ""
+    lines = enumerate(text.removesuffix("\n").split("\n"), 1)
+    # as in training, words are read without the lines that have no text
+    cut = {number: known.encode(line + end) for number, line in lines if line.strip() or known.unit != UNITS["words"]}
     return {number: tokens for number, tokens in cut.items() if tokens} if text.strip() else {}
 
 

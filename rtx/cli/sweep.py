@@ -47,7 +47,9 @@ def sweep_(
     results: options.Results = LEDGER,
     storage: Storage = None,
 ) -> None:
-    """Train a model with every combination of some settings, and choose by validation; the test split is not read.
+    """Train a model with every combination of some settings, and choose by validation.
+
+    No model is tested, except the best one with --test.
 
     By default, the values are the recipe's: those of the paper, where the paper prints them.
 
@@ -56,6 +58,8 @@ def sweep_(
     After a stop or a crash, give this command again. A run whose loss exploded is never chosen.
     """
     check_choice("precision", precision, PRECISIONS)
+    if try_epochs and epochs and try_epochs > epochs:
+        raise ValueError(f"try-epochs: expected at most the {epochs} of --epochs, got {try_epochs}")
     loaded, left = load_recipe(recipe), countdown(parse_time(max_time))
     given = dict(map(parse_values, set_ or []))
     for point in product(*given.values()):

@@ -16,7 +16,10 @@ BLOCK = 32  # lines that are translated together
 def translate_(
     checkpoint: options.Checkpoint, beam: Annotated[int, typer.Option(min=1, help="Width of the search.")] = 5
 ) -> None:
-    """Translate or summarise standard input, line by line. The checkpoint is all that this needs."""
+    """Translate or summarise standard input, line by line. The checkpoint is all that this needs.
+
+    A text has at most 2 S + 10 tokens: S is the source's number, rounded up to a multiple of 8. Test runs may differ.
+    """
     from rtx.models import TRANSLATORS
     from rtx.tasks.pairs import write
     from rtx.training.checkpoint import load_checkpoint, load_texts, read_card

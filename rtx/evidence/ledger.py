@@ -45,6 +45,7 @@ class Result:
     chosen_from: dict[str, float | None] = field(default_factory=dict)
     # "sha256" of the recipe's file, and whether it is "in_commit" (None: no commit); older results lack both
     recipe_file: dict[str, Any] = field(default_factory=dict)
+    earlier_commits: list[str | None] = field(default_factory=list)  # of the parts before the last, if it was resumed
 
 
 def variant_of(run: Result) -> str:

@@ -104,6 +104,7 @@ def _result(plan: Plan, run: Fit, seed: int, test: float, details: Scores, comma
         command=command,
         budget=_cut(plan, run),
         details=details,
+        earlier_commits=run.trainee.earlier_commits,
         recipe_file=file if recipe.text else {},
     )
 
@@ -111,7 +112,8 @@ def _result(plan: Plan, run: Fit, seed: int, test: float, details: Scores, comma
 def _save(path: Path, plan: Plan, trainee: Trainee, result: ledger.Result) -> None:
     facts = {key: getattr(result, key) for key in FACTS}
     facts["test_metric"] = next(iter(result.details), result.metric)
-    facts |= {"task_arguments": plan.task_arguments, "carry": plan.settings.carry, "slide": plan.settings.slide}
+    facts |= {"task_arguments": plan.task_arguments}
+    facts |= {key: getattr(plan.settings, key) for key in ("carry", "slide", "limit_evaluation")}
     texts = [text.to_json() for text in trainee.task.texts]
     save_checkpoint(path, trainee.model, plan.task, plan.model, plan.hyperparameters, texts=texts, **facts)
 

@@ -49,10 +49,10 @@ def cells(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) -> 
     for run in read_results(recipe.name, ledger):  # the newest run of a seed is the last
         if variant in (None, variant_of(run)):
             precision = option(run.command, "--precision")
-            how = (run.model, run.scale, run.variant, machine(run), *precision)
-            groups[run.budget, *how, run.metric, run.data_sha256, run.parameters][run.seed] = run
+            how = (run.model, run.scale, run.variant, run.budget, machine(run), *precision)
+            groups[*how, run.metric, run.data_sha256, run.parameters][run.seed] = run
     _with_solved(groups, {name: of.get("stop_at", math.inf) for name, of in recipe.variants.items()})
-    found = [(key[1], [of[seed] for seed in sorted(of)]) for key, of in sorted(groups.items(), key=str)]
+    found = [(key[0], [of[seed] for seed in sorted(of)]) for key, of in sorted(groups.items(), key=str)]
     return {model: [runs for of, runs in found if of == model] for model in recipe.models}
 
 
@@ -60,10 +60,10 @@ def _with_solved(groups: dict[tuple[Any, ...], dict[int, Result]], enough: dict[
     """Put a run that ended because it had solved its problem beside the cut runs of other seeds.
 
     The cut would not have changed it. On its own it would be a complete run, and a table that prefers complete runs
-    would show only the seeds that succeeded. The key of a group begins with its budget.
+    would show only the seeds that succeeded. The fourth part of a group's key is its budget.
     """
-    for (budget, *how), cut in groups.items():
-        complete = groups.get((None, *how), {})
+    for (model, scale, variant, budget, *how), cut in groups.items():
+        complete = groups.get((model, scale, variant, None, *how), {})
         if cut_at(budget) and set(cut) - set(complete):
             for seed, run in list(complete.items()):
                 if seed not in cut and run.epoch <= cut_at(budget) and run.validation >= enough[variant_of(run)]:
@@ -134,7 +134,7 @@ def overview(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) 
     scores: dict[str, dict[int, float]] = defaultdict(dict)  # rows with other data are not compared
     for place, (model, runs) in enumerate(found.items()):
         if runs and first and runs[0].scale == first.scale:
-            data = f"{recipe.models[model].get('task_arguments')} {runs[0].data_sha256}"
+            data = f"{runs[0].data} {recipe.models[model].get('task_arguments')} {runs[0].data_sha256}"
             scores[data][place] = round(mean(run.test for run in runs), 3)
     top = max if task.test_best == "max" else min
     best = {place for of in scores.values() if len(of) > 1 for place in of if of[place] == top(of.values())}

@@ -12,7 +12,7 @@ from torch import nn
 from rtx.lab.background import Background
 from rtx.lab.learning import learn, score
 from rtx.lab.seeded import seeded
-from rtx.nn.validate import check_choice, check_positive
+from rtx.nn.validate import check_above_zero, check_choice, check_positive
 from rtx.tasks.build import build
 from rtx.tasks.costs import multiply_adds
 from rtx.tasks.loader import loader
@@ -69,7 +69,9 @@ class Contest(Background):
             raise ValueError(f"entrants: expected at least one, for a task of no pairs, got {list(entrants)}")
         self.task, self.entrants, self.equal = task, entrants, check_choice("equal", equal, EQUAL)
         self.title = f"equal {equal}"
-        self.turns, self.learning_rate, self.batch_size = check_positive("turns", turns), learning_rate, batch_size
+        check_positive("updates", updates), check_above_zero("seconds", seconds)
+        self.turns, self.batch_size = check_positive("turns", turns), check_positive("batch_size", batch_size)
+        self.learning_rate = check_above_zero("learning_rate", learning_rate)
         self.budget = seconds if equal == "seconds" else float(updates)
         seeds = check_positive("seeds", seeds)
         self.curves: dict[str, list[Curve]] = {name: [[] for _ in range(seeds)] for name in entrants}

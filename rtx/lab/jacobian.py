@@ -40,7 +40,9 @@ class XRay(NamedTuple):
     def verdict(self) -> str:
         """The result in words, with positions counted from 1, as in the pictures."""
         back = f"An output looks back over {self.span} of {counted(len(self.derivatives), 'position')}"
-        back += f", and 95 % of its derivative is within the last {self.window}."
+        if self.window:  # 0 where the last output has no derivative
+            back += f". 95 % of the derivative of the last output is within the last {counted(self.window, 'input')}"
+        back += "."
         if not self.leaks:
             return f"Causal: no output depends on a later input. {back}"
         t, s = max(self.leaks, key=lambda pair: self.derivatives[pair].item())

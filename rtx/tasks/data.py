@@ -105,14 +105,15 @@ def read_text(path: Path) -> str:
 def own_files(path: str | Path | Sequence[str], endings: Sequence[str]) -> list[Path]:
     """Return a user's files: those that are given, and those with one of the endings in a folder and its subfolders.
 
-    The files of a folder are in the order of their names. Hidden ones are left out.
+    The files of a folder are in the order of their names. Hidden files, and those in hidden folders, are left out.
     """
     found: dict[Path, None] = {}
     for given in [path] if isinstance(path, str | Path) else path:
         place = Path(os.path.expanduser(str(given)))  # a shell leaves the ~ of path=~/x
         inside = [place]
         if place.is_dir():
-            inside = [one for one in sorted(place.rglob("[!.]*")) if one.suffix.lower() in endings]
+            inside = [one for one in sorted(place.rglob("*")) if one.suffix.lower() in endings]
+            inside = [one for one in inside if not any(part.startswith(".") for part in one.relative_to(place).parts)]
         files = [one for one in inside if one.is_file()]  # reading a device may never end
         if not files:
             wanted = f"a file, or a folder with {' or '.join(endings)} files, got {given} (in {Path.cwd()})"

@@ -94,7 +94,7 @@ class Task(Again):
     A task of `task_by_name` can be pickled. The copy is made, and its data are read, by the same call.
     """
 
-    name: str  # as on the command line
+    name: str  # in messages and in the ledger; that of own files has their unit and names
     inputs: int  # F, numbers per step; for "token" and "pair" the number of different tokens that are read
     outputs: int  # K, numbers per prediction, or the number of different tokens that are predicted
     per: Per

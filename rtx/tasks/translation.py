@@ -35,7 +35,7 @@ def iwslt14(vocabulary: int = 25_000, beam: int = 5) -> Task:
     The 6,969 pairs of validation are those of MIXER (Ranzato et al., 2016), whom the paper follows. The 6,750 pairs of
     the test set are complete. BLEU is computed on the tokens of the files, with their escapes (sacrebleu,
     tokenize="none"). Published numbers are computed so too, but after training on all pairs. The paper has "about 25k"
-    words and a beam of 5. Separate vocabularies are our choice.
+    sub-words and a beam of 5. Separate vocabularies are our choice.
     """
     return pair_task(
         "iwslt14-mixer",

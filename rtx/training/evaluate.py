@@ -48,10 +48,13 @@ def evaluate(
 ) -> Scores:
     """Return the metric of a checkpoint's task on a split, and the scores that the task's own test adds.
 
-    With `limit`, only the first so many examples are used. Data on which the model was not trained are refused.
+    With `limit`, only the first so many examples are used; by default as many as in the run's own validation and test.
+    Data on which the model was not trained are refused.
     """
     check_choice("split", split, SPLITS)
     card, network = read_card(checkpoint), load_checkpoint(checkpoint).float().to(device)  # examples are float32
+    card["slide"] = card.get("slide") and split == "test"  # a run slides in its test, not in its validation
+    limit = card.get("limit_evaluation") if limit is None and split != "train" else limit
     task, stateful = task_of(checkpoint, card), bool(card.get("carry"))
     metric, state = task.scorer().to(device), None
     with evaluating(network), float32_cudnn():

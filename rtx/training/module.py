@@ -38,6 +38,7 @@ class Trainee(lightning.LightningModule):
         self.task, self.model, self.settings, self.seed, self.card = task, model, settings, seed, card or {}
         self.validation, self.test = task.scorer(), task.scorer()
         self.commit: str | None = None  # of the code
+        self.earlier_commits: list[str | None] = []  # of the parts before this one, if the run was resumed
         self.live_parameters = 0
         self.gradient_norm: Tensor | None = None  # of the last update, before clipping
         self.batches_done = 0  # of the epoch that a resumed run continues
@@ -176,7 +177,7 @@ class Trainee(lightning.LightningModule):
         checkpoint["rtx"] = {
             "card": self.card,
             "precision": self.trainer.precision,
-            "commits": [self.commit],
+            "commits": [*self.earlier_commits, self.commit],
             "states": [map_state(Tensor.cpu, self.state)],
             "live": self.live_parameters,
             "observed": self.observed,
@@ -188,6 +189,7 @@ class Trainee(lightning.LightningModule):
         saved = checkpoint["rtx"]
         if self.commit and any(str(one).endswith("-dirty") for one in saved["commits"]):
             self.commit = f"{self.commit.removesuffix('-dirty')}-dirty"  # a part of the run was not made by a commit
+        self.earlier_commits = [one for one in saved["commits"] if one != self.commit]
         self.live_parameters = saved["live"]
         device = self.trainer.strategy.root_device  # Lightning moves the model to this device only later
         self.state = map_state(lambda tensor: tensor.to(device), saved["states"][0])

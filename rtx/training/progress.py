@@ -69,10 +69,12 @@ def facts(plan: Plan, task: Task, model: nn.Module) -> dict[str, Any]:
     """Return what is trained and what its score can be compared with.
 
     `baseline` is the test score without a model. `paper` is the paper's number; None if this scale trains on another
-    task (`same_data` is false).
+    task, or on sequences of another length (`same_data` is false).
     """
     recipe = plan.recipe
-    same_task = recipe.plan(plan.row, plan.variant.split("+")[0]).task == plan.task
+    papers = recipe.plan(plan.row, plan.variant.split("+")[0])
+    told = [(one.task, *map(one.task_arguments.get, ("length", "longest"))) for one in (papers, plan)]
+    same_task = told[0] == told[1]
     return {
         "recipe": recipe.name,
         "task": plan.task,

@@ -1,9 +1,9 @@
-"""Choose settings by validation: a grid of runs that processes and machines share. It never reads the test split."""
+"""Choose settings by validation: a grid of runs that processes and machines share. No model is tested."""
 
 import hashlib
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -60,11 +60,12 @@ class Sweep:
         return self.recipe.plan(self.row, self.variant, point, self.scale)
 
     def open(self) -> SharedStudy:
-        """Optuna's record of the runs. Another grid, and other data, have another study in the same database."""
-        task = self.task
+        """Optuna's record of the runs. Another grid, plan or data have another study in the same database."""
+        task, plan = self.task, self.plan({})
+        how = [asdict(plan.settings), plan.hyperparameters, plan.task_arguments]
         plans = [self.plan({"path": path}) for path in self.values.get("path", [])]  # files, whose text may change
         texts = [task_by_name(plan.task, **plan.task_arguments).sha256() for plan in plans]
-        what = json.dumps([self.values, self.epochs, self.precision, task.sha256(), *texts], default=str)
+        what = json.dumps([self.values, self.epochs, self.precision, task.sha256(), *texts, *how], default=str)
         name = f"{self.recipe.name}/{self.folder.name}/{hashlib.sha256(what.encode()).hexdigest()[:12]}"
         direction: Direction = "maximize" if task.best == "max" else "minimize"
         return SharedStudy(self.folder / "sweep.db", self.storage, name, self.values, direction)

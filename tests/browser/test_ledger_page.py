@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
+from rtx.evidence.claim import judged
 from rtx.evidence.ledger import read_results, write_result
 from rtx.lab import explore
 
@@ -28,7 +29,7 @@ def one_row(tmp_path: Path) -> Path:
 def test_a_number_is_chosen_by_mouse_and_keyboard(tab: Tab, tmp_path: Path, one_row: Path) -> None:
     tab.goto(explore.ledger("nottingham", one_row).save(tmp_path / "ledger.html").as_uri())
     sentence = tab.locator("[aria-live=polite]")
-    expect(sentence).to_contain_text("rows have been run")
+    expect(sentence).to_contain_text("1 of ")
     tab.get_by_role("row", name="gru").get_by_role("button").click()
     hardware = json.loads(next((one_row / "nottingham").iterdir()).read_text())["hardware"]
     expect(sentence).to_contain_text(f"on {hardware}. To run it again: rtx train nottingham gru --seed 0")
@@ -43,6 +44,18 @@ def test_a_number_is_chosen_by_mouse_and_keyboard(tab: Tab, tmp_path: Path, one_
     expect(row.get_by_role("button")).to_be_focused()
     tab.get_by_label("table").select_option(index=0)
     expect(sentence).to_contain_text("Choose a number of ours.")
+
+
+def test_claims_are_filtered_and_one_that_is_opened_stays_open(tab: Tab, tmp_path: Path) -> None:
+    tab.goto(explore.claims(RESULTS).save(tmp_path / "claims.html").as_uri() + "#word=chorale")
+    tab.locator("summary").first.click()
+    tab.set_viewport_size({"width": 500, "height": 700})  # the page is drawn again
+    tab.wait_for_timeout(200)
+    expect(tab.locator("details[open]")).to_have_count(1)
+    tab.get_by_role("button", name="on music").click()
+    tab.get_by_role("button", name="what failed").click()  # a preset begins with all claims
+    found = [claim for claim, finding in judged(RESULTS) if finding.verdict == "fails"]
+    expect(tab.locator("summary")).to_have_count(len(found))
 
 
 def test_what_is_said_of_a_number_is_what_the_ledger_has(tab: Tab, tmp_path: Path, one_row: Path) -> None:

@@ -52,6 +52,15 @@ def test_an_address_that_cannot_be_shown_gives_the_start(tab: Tab, saved: Path, 
     expect(tab.locator("[aria-live=polite]")).to_have_text("-1.00 bits a<b")
 
 
+def test_another_address_in_an_open_page_is_followed(tab: Tab, saved: Path) -> None:
+    sentence = tab.locator("[aria-live=polite]")
+    tab.goto(f"{saved.as_uri()}#row=1")
+    expect(sentence).to_have_text("0.25 bits a<b")
+    for typed, shown in (("row=2", "1.00 bits"), ("elsewhere", "1.00 bits"), ("row=zz", "-1.00 bits")):
+        tab.evaluate("hash => (location.hash = hash)", typed)
+        expect(sentence).to_have_text(f"{shown} a<b")
+
+
 def test_controls_are_moved_by_keyboard_and_mouse(tab: Tab, saved: Path) -> None:
     tab.goto(saved.as_uri())
     sentence, canvas = tab.locator("[aria-live=polite]"), tab.get_by_role("img", name="a row")

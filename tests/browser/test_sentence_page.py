@@ -71,6 +71,16 @@ def test_a_model_writes_the_likeliest_letters_and_nothing_moves(tab: Tab, tmp_pa
     assert button.bounding_box() == place
 
 
+def test_the_keyboard_stays_on_the_letter_that_it_wrote(tab: Tab, tmp_path: Path) -> None:
+    opened(tab, tmp_path, TEXT)
+    tab.locator(".next button").first.focus()
+    for added in (1, 2):
+        tab.keyboard.press("Enter")
+        tab.wait_for_function(DONE)
+        assert len(letters(tab)) == len(TEXT) + added
+    assert tab.evaluate("document.activeElement.parentElement.className") == "next"
+
+
 def test_a_full_text_is_said_and_no_longer_written_on(tab: Tab, tmp_path: Path) -> None:
     opened(tab, tmp_path, "a" * (LONGEST - 5), temperature=1)
     tab.get_by_role("button", name="GRU: write on").click()

@@ -64,6 +64,18 @@ def test_what_the_ledger_lacks_is_run_once_and_a_failed_run_does_not_stop_the_ot
     assert fill(one, "--epochs", "1") == (0, ["the ledger has 1 of 1 runs"])
 
 
+def test_a_run_whose_data_are_missing_does_not_stop_the_others(fill, monkeypatch):
+    asked = []
+
+    def train(plan, seed, *_, **__):
+        asked.append(seed)
+        raise FileNotFoundError("no such data")
+
+    monkeypatch.setattr("rtx.evidence.record.train", train)
+    code, lines = fill(LONG)
+    assert code == 1 and asked == [0, 1] and sum(line.startswith("failed") for line in lines) == 2
+
+
 @pytest.mark.slow
 def test_a_sweep_is_done_when_the_ledger_has_the_run_it_chose(fill, tmp_path):
     sweep = 'recipe = "ffa-add"\nmodels = ["attention-50"]\nsweep = true\n'

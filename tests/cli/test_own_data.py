@@ -14,7 +14,8 @@ from pretty_midi import Note as MidiNote
 
 import rtx
 from rtx.cli.options import own_files
-from rtx.tasks import task_by_name
+from rtx.cli.score import _lines
+from rtx.tasks import data, task_by_name
 from rtx.tasks.generate import continue_texts
 from rtx.tasks.losses import bigram_nll
 from rtx.tasks.task import IGNORED, SPLITS
@@ -54,7 +55,7 @@ def saved(path, unit, model="gru", **arguments):
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_text_is_read_back_as_it_was(story, unit):
-    task = task_by_name("text", path=story, unit=unit, vocabulary=30)
+    task = task_by_name("text", path=story, unit=unit, **({"vocabulary": 30} if unit == "sub-words" else {}))
     (known,) = task.texts
     tokens = [token for split in SPLITS for token in scored(task, split)]
     assert "".join(known.decode(tokens).split()) == "".join(STORY.split())
@@ -85,6 +86,25 @@ def test_a_state_is_not_carried_from_one_file_of_the_test_split_to_the_next(tmp_
     how = {"carry": True, "batching": "columns", "path": [str(tmp_path / f"{name}.txt") for name in sizes]}
     with pytest.raises(ValueError, match="carry"):
         new_trainee(load_recipe("text").plan("gru", overrides=how), 0)
+
+
+def test_what_lies_in_a_hidden_folder_is_not_read(tmp_path, story):
+    hidden = tmp_path / "texts" / ".copies"
+    hidden.mkdir(parents=True)
+    for file in (hidden / "b.txt", hidden.parent / ".c.txt", hidden.parent / "a.txt"):
+        file.write_text(STORY)
+    assert [file.name for file in data.own_files(str(hidden.parent), [".txt"])] == ["a.txt"]
+
+
+@pytest.mark.parametrize(
+    ("unit", "symbols", "text", "tokens"),
+    [
+        ("characters", "abcd", "ab\ncd\n", 4),  # ends of lines are not in this vocabulary, and <unk> is not either
+        ("words and marks", [UNKNOWN, END, "a", "b", "c"], "a b\n\nc\n", 5),  # a line without text is left out
+    ],
+)
+def test_a_scored_text_is_cut_as_a_training_text_is(unit, symbols, text, tokens):
+    assert sum(map(len, _lines(vocabulary(unit, symbols), text).values())) == tokens
 
 
 def test_the_report_has_sizes_vocabulary_and_the_unknown_share(story):
@@ -191,7 +211,7 @@ def test_own_music_goes_from_files_to_a_tune(songs, command):
 @pytest.mark.parametrize("unit", UNITS)
 def test_own_text_goes_from_a_file_to_a_continuation(story, command, unit):
     train = ("train", "text", "gru", "--text", story, "--scale", "quick", *BRIEF)
-    train += ("--set", f"unit={unit}", "--set", "vocabulary=30")
+    train += ("--set", f"unit={unit}", *(("--set", "vocabulary=30") if unit == "sub-words" else ()))
     code, out, _ = command(*train)
     assert code == 0 and "vocabulary" in out
     (checkpoint,) = Path("runs").rglob("best.safetensors")

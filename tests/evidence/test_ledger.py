@@ -24,7 +24,7 @@ from rtx.training.recipe import load_recipe, recipe_names
 ROOT = Path(__file__).parents[2]
 KEYS = (
     "recipe model variant scale data data_sha256 metric seed epoch validation test parameters seconds hardware "
-    "versions commit command budget details chosen_from recipe_file"
+    "versions commit command budget details chosen_from recipe_file earlier_commits"
 )
 
 
@@ -32,6 +32,7 @@ def result(**changes) -> Result:
     facts = {f.name: f.name for f in fields(Result)} | {"recipe": "tiny", "model": "gru", "scale": "full"}
     facts |= {"seed": 0, "epoch": 3, "validation": 2.5, "test": 2.25, "parameters": 1000, "seconds": 120.0}
     facts |= {"versions": {}, "budget": None, "details": {}, "chosen_from": {}, "recipe_file": {}}
+    facts |= {"earlier_commits": []}
     return Result(**facts | changes)
 
 
@@ -228,6 +229,11 @@ def test_the_best_score_is_marked_among_rows_that_have_the_same_data(tmp_path):
         write_result(result(recipe="ffa-add", model=model, variant="sloped", data_sha256=None, test=score), tmp_path)
     found = overview(load_recipe("ffa-add"), tmp_path)
     assert {found.lines[place].model for place in found.best} == {"attention-50", "mean-100"}  # nothing is beside 500
+
+
+def test_sums_are_not_compared_with_products():
+    found = overview(load_recipe("ffa-variable"), ROOT / "results")
+    assert {found.lines[place].model for place in found.best} == {"add-attention", "multiply-attention"}
 
 
 def test_a_seed_that_solved_its_problem_stands_beside_the_seeds_that_were_cut_before(tmp_path):

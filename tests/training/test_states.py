@@ -57,7 +57,9 @@ def test_a_carried_state_is_loaded_to_the_device_of_the_run(recipe):
     facts = {"card": trainee.card, "precision": "32-true", "live": 1, "observed": [], "states": [state], "commits": []}
     strategy = SimpleNamespace(root_device=torch.device("meta"))
     trainee.trainer = SimpleNamespace(precision="32-true", max_epochs=3, strategy=strategy)
+    trainee.commit, facts["commits"] = "b", ["a", "b"]
     trainee.on_load_checkpoint({"rtx": facts, "epoch": 1, "batches": 0})
+    assert trainee.earlier_commits == ["a"]
     assert trainee.device.type == "cpu" and trainee.state[0].device.type == "meta"
 
 

@@ -97,6 +97,12 @@ def test_scores_on_other_data_are_not_compared(sweep, tiny_task, monkeypatch):
     assert len(finished(sweep.open().study)) == 2
 
 
+def test_scores_of_another_plan_are_not_compared(sweep):
+    before = sweep.open().study.study_name
+    sweep.recipe.variants[sweep.recipe.default_variant] |= {"clip": 9.0}
+    assert sweep.open().study.study_name != before
+
+
 def test_a_process_that_died_while_it_took_a_run_leaves_that_run_to_others(sweep):
     study = sweep.open().study
     study.enqueue_trial(sweep.grid[1])

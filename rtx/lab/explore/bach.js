@@ -104,6 +104,9 @@ export function show(page) {
   const playFrom = (frame) => table.start("tune", held(frames), T, frame);
   page.longest = 1900;
   picture.element.style.touchAction = "manipulation"; // a tap changes a note, a finger moves the page
+  picture.element.addEventListener("touchstart", (event) => { // or the border, in the ruler
+    if (event.touches[0].clientY - picture.element.getBoundingClientRect().top < RULER) event.preventDefault();
+  }, { passive: false });
   picture.element.onclick = ({ offsetX: x, offsetY: y }) => {
     const t = place.frame(x), key = place.key(y);
     if (t < 0 || t >= T || borderIsHeld || key > place.high) return;

@@ -64,8 +64,8 @@ def bach(
         Path(__file__).with_name("bach.js"),
         data | {"lowest": LOWEST, "seconds": frame_seconds},
         "play it; click notes near the border, and see what the model makes of them; drag the border. The higher a "
-        "bar, the less the model expected the frame; the highest are cut off. Green marks a passage that repeats an "
-        "earlier one",
+        "bar, the less the model expected the frame; a bar that reaches the top is cut off. Green marks a passage "
+        "that repeats an earlier one",
         title="The Bach room",
         presets={name: start | change for name, change in presets.items()},
         weights=weight_bytes(model),

@@ -60,7 +60,9 @@ export function show(page) {
     return answers.length ? ` You have ${right} of ${answers.length} right.${answers.length > last ? guesser : ""}` : "";
   }
 
+  let heard = page.state.pair;
   return ({ pair, answers }) => {
+    if (pair !== heard) [heard] = [pair], table.stop(); // by Reset, or by another address
     const { bach } = current(), done = isAnswered();
     choices.forEach((one) => (one.disabled = done));
     next.hidden = !done;

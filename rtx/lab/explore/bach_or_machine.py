@@ -28,7 +28,7 @@ HOW = (
 
 def bach_or_machine(
     pairs: Sequence[tuple[ArrayLike, ArrayLike]] | None = None,
-    how: str = HOW,
+    how: str = "",
     seed: int = 0,
     frame_seconds: float = FRAME_SECONDS,
 ) -> Page:
@@ -37,7 +37,7 @@ def bach_or_machine(
     Args:
         pairs: of a tune that a person wrote and one by a model, (frames, 88) of 0 and 1 each, equally long. By default
             twelve pairs by Bach and by the R-Transformer that comes with the package.
-        how: how the model wrote its tunes, for the reader.
+        how: how the model wrote its tunes, for the reader; by default, this is said of our own pairs alone.
         seed: of the order within the pairs, and of the model's draws.
         frame_seconds: how long a frame lasts.
 
@@ -45,6 +45,7 @@ def bach_or_machine(
         ValueError: if there is no pair, something is no piano roll, or two tunes are not equally long.
     """
     if pairs is None:
+        how = how or HOW
         pairs = drawn_pairs(cast(SequenceModel, pretrained("bach")), seed)
     found = [(check_roll("pairs", real), check_roll("pairs", made)) for real, made in pairs]
     lengths = [(len(real), len(made)) for real, made in found]

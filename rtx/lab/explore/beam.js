@@ -14,6 +14,7 @@ export function show(page) {
   let nodes = [], found = [], place = 0, spots = []; // spots: where the nodes are
   const tree = canvas(page, {
     label: "tree of prefixes: blue led to a complete hypothesis, orange to the chosen one; up and down choose another",
+    hint: "Orange: the chosen hypothesis. Blue: the other complete ones. Grey: dropped. Click an end to choose its hypothesis.",
     grab(x, y) {
       const near = found.map(({ node }) => Math.hypot(spots[node][0] - x, spots[node][1] - y));
       return { hypothesis: 1 + near.indexOf(Math.min(...near)) };

@@ -26,11 +26,14 @@ export function show(page) {
   const list = make("div", { className: "claims", role: "region", ariaLabel: "claims", tabIndex: 0 });
   page.style(STYLE);
   page.show(list);
+  let listed = "";
   return ({ paper, verdict, word }) => {
     const fits = (one) => (paper === "all" || one.paper === paper) && (verdict === "all" || one.verdict === verdict) &&
       `${one.text} ${one.numbers}`.toLowerCase().includes(word.trim().toLowerCase());
     const found = claims.filter(fits), count = (name) => found.filter((one) => one.verdict === name).length;
-    list.replaceChildren(...found.map(entry));
+    const asked = JSON.stringify([paper, verdict, word]);
+    if (asked !== listed) list.replaceChildren(...found.map(entry)); // else a claim that the reader opens would close
+    listed = asked;
     return `${found.length} of ${claims.length} claims (${verdicts.map((name) => `${name}: ${count(name)}`).join(", ")}). ` +
       "Choose a claim to see the numbers behind it.";
   };

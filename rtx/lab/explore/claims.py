@@ -8,7 +8,9 @@ from rtx.lab.explore.page import Page
 
 NAMES = dict(zip(PAPERS, ("R-Transformer", "MC-RNN", "Feed-forward attention"), strict=True))
 VERDICTS = ("holds", "fails", "open")
-PRESETS = {"what held": {"verdict": "holds"}, "what failed": {"verdict": "fails"}, "on music": {"word": "nottingham"}}
+ALL = {"paper": "all", "verdict": "all", "word": ""}
+PRESETS = {"what held": ALL | {"verdict": "holds"}, "what failed": ALL | {"verdict": "fails"}}
+PRESETS["on music"] = ALL | {"word": "nottingham"}
 
 
 def claims(results: str | Path = LEDGER) -> Page:

@@ -25,7 +25,7 @@ function filled({ rows }) {
 }
 
 export function show(page) {
-  const options = Object.entries(page.data).map(([name, table]) => [name, `${table.title}: ${filled(table)}`]);
+  const options = Object.entries(page.data).map(([name, table]) => [name, `${table.title}: ${filled(table)} models`]);
   select(page, "table", { options });
   const title = make("p"), body = make("tbody"), names = ["model", "paper", "ours", "variant, scale", "budget"];
   const head = make("tr", {}, ...names.map((textContent) => make("th", { textContent, scope: "col" })));
@@ -44,6 +44,6 @@ export function show(page) {
     body.replaceChildren(...table.rows.map(line));
     buttons()[focused]?.focus(); // they were made anew
     const chosen = table.rows.find(({ cell }) => cell === state.cell);
-    return chosen ? describe(table.metric, chosen) : `${filled(table)} rows have been run. Choose a number of ours.`;
+    return chosen ? describe(table.metric, chosen) : `${filled(table)} models have been run. Choose a number of ours.`;
   };
 }

@@ -23,8 +23,8 @@ def lookup(text: str = "c7 a2 h9 f0 d4 b3 f?") -> Page:
         "ask for another letter; then switch off one head after the other. Which head is not needed?",
         title="Which head finds the answer?",
         presets={
-            "Eight pairs": {"text": "e4 b8 j1 c5 a0 h3 d6 g9 c?", "off": []},
-            "One letter twice": {"text": "a1 b7 c3 b5 b?", "off": []},
+            "Eight pairs": {"text": "e4 b8 j1 c5 a0 h3 d6 g9 c?", "off": [], "chosen": 0},
+            "One letter twice": {"text": "a1 b7 c3 b5 b?", "off": [], "chosen": 0},
         },
         weights=weights("lookup"),
         text=text,

@@ -274,7 +274,7 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
   const box = make("div", { className: "rtx-page", role: "group", ariaLabel: title }, make("style", { textContent: STYLE }));
   box.addEventListener("focusin", keepKeys);
 
-  const puts = {}, drawns = [];
+  const puts = {}, drawns = [], ends = [];
   let update = () => "", read = {};
   const page = {
     kernel,
@@ -292,6 +292,7 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
     draw: () => redraw(),
     show: (...elements) => pictures.append(...elements),
     drawn: (tell) => drawns.push(tell), // called after each update
+    ended: (act) => ends.push(act), // called when the explorer is taken off
     set(values) {
       model.set("state", { ...model.get("state"), ...values });
       model.save_changes();
@@ -324,17 +325,22 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
     box.dispatchEvent(new CustomEvent("rtx-drawn", { bubbles: true, detail: performance.now() - begun }));
   };
   update = show(page);
-  try {
-    if (own) page.set(stateOf(location.hash, page.start));
-    redraw();
-  } catch (error) {
-    if (!own) throw error;
-    model.set("state", page.start); // somebody has typed an address that cannot be read or shown
-    redraw();
-  }
-
   const events = ["change:state", "change:data"], resized = new ResizeObserver(redraw);
   for (const name of events) model.on(name, redraw);
+  /** Show the state that the address holds, also if it is changed in an open page; returns whether it holds one. */
+  function follow(before) {
+    const names = [...new URLSearchParams(location.hash.slice(1)).keys()];
+    if (names.some((name) => !(name in page.start))) return false; // a place in the page, such as #main
+    try {
+      page.set({ ...before, ...stateOf(location.hash, page.start) });
+    } catch {
+      page.set(page.start); // somebody has typed an address that cannot be read or shown
+    }
+    return true;
+  }
+  const again = () => follow(page.start);
+  if (own) addEventListener("hashchange", again);
+  if (!own || !follow(page.state)) redraw();
   resized.observe(pictures);
   const scheme = matchMedia("(prefers-color-scheme: dark)");
   const themed = new MutationObserver(() => setTimeout(redraw, 100)); // once its colours are there
@@ -344,6 +350,8 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
   return () => {
     for (const name of events) model.off(name, redraw);
     scheme.removeEventListener("change", redraw);
+    removeEventListener("hashchange", again);
+    ends.forEach((act) => act());
     for (const one of [resized, themed]) one.disconnect();
   };
 }

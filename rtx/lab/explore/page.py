@@ -61,7 +61,7 @@ class Page(anywidget.AnyWidget):
         data: what the script reads as `page.data`: anything of dicts, lists, text, numbers, arrays and tensors.
         caption: what to try.
         title: of the explorer; by default the script's name.
-        presets: states worth a look, by the text of their button; each names only what differs from the start.
+        presets: states worth a look, by the text of their button; each names what it sets, and all else stays as it is.
         weights: the bytes of a safetensors file, for the script to compute with.
         state: the controls' values at the start, by name.
 

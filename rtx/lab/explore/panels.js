@@ -23,7 +23,7 @@ export function board(page, options) {
   let panels = [];
   const under = (x, y) => panels.find(({ box }) => x >= box.x && x < box.x + box.width && y >= box.y && y < box.y + box.height);
   const picture = canvas(page, {
-    label,
+    label: `${label}; arrow keys move the mark`,
     point: (x, y) => under(x, y)?.at(x, y).text ?? "",
     grab: (x, y) => under(x, y)?.at(x, y).to,
     key(key) {

@@ -33,7 +33,7 @@ export function show(page) {
   const whole = button(page, "Read the whole text", () => page.set({ read: 0 }));
   const place = make("div", { role: "application", tabIndex: 0, ariaLabel: "left and right choose how much is read" });
   const rows = models.map(({ name }, i) => {
-    const letters = make("div", { className: "letters" }), next = make("div", { className: "next" });
+    const letters = make("div", { className: "letters" }), next = make("div", { className: "next" }, ...Array.from({ length: SHOWN }, () => make("button")));
     const write = () => send([workers[i]], { count: WRITTEN });
     const writer = make("button", { textContent: "Write on", ariaLabel: `${name}: write on`, onclick: write });
     const head = make("div", { className: "row" }, make("b", { textContent: name }), writer);
@@ -64,6 +64,7 @@ export function show(page) {
     };
     return worker;
   });
+  page.ended(() => workers.forEach((worker) => worker.terminate()));
   function append(added) {
     const { letters, count } = parts(), text = [...letters.slice(0, count), ...added.map((symbol) => symbols[symbol])];
     page.set({ text: text.slice(0, longest).join(""), read: 0 });
@@ -89,10 +90,10 @@ export function show(page) {
       return span;
     }));
     const best = p ? [...p.keys()].filter((i) => i !== unknown).sort((one, two) => p[two] - p[one]).slice(0, SHOWN) : [];
-    next.replaceChildren(...best.map((i) => {
-      const textContent = `${printed(symbols[i])} ${percent(p[i])}`;
-      return make("button", { textContent, disabled: count === longest, onclick: () => append([i]) });
-    }));
+    [...next.children].forEach((one, k) => { // they stay, so that the one that was pressed keeps the focus
+      const i = best[k], textContent = p ? `${printed(symbols[i])} ${percent(p[i])}` : "…";
+      Object.assign(one, { textContent, disabled: count === longest, onclick: () => p && append([i]) });
+    });
     writer.disabled = count === longest;
   }
 

@@ -54,8 +54,8 @@ class ToyRun(Background):
         both = float(self.shares[place][self.marked].sum()) / steps
         return (
             f"After {place * EVERY} updates of {BATCH} sequences {self.solved[place]:.1%} of {TEST} test sequences are "
-            f"solved. The two marked steps of the one on the right have {both:.1%} of the attention; even would be "
-            f"{2 / steps:.1%}."
+            f"solved. In the sequence whose weights are shown, the two marked steps have {both:.1%} of the attention; "
+            f"even would be {2 / steps:.1%}."
         )
 
     def work(self) -> None:

@@ -48,7 +48,7 @@ export function show(page) {
   const step = slider(page, "step", { label: "step in the window", min: 1, max: windows });
   checkbox(page, "processed", { label: "pads go through the cell" });
   const picture = canvas(page, {
-    label: "the window on the sequence",
+    label: "the window on the sequence: left and right move it, up and down choose a step in it",
     grab(px, py, first) {
       const { position, window } = page.state, share = (px - LEFT) / (picture.element.clientWidth - LEFT);
       const here = 2 - windows + Math.floor(share * (T + windows - 1));
