@@ -372,8 +372,8 @@ def real(written):
 PROMPT = "The name of a method is "
 for name, seeds in study.items():
     texts = [run["written"].removeprefix(PROMPT) for run in seeds]
-    counted = [len(re.findall(r"[A-Za-z]+", text)[1:-1]) for text in texts]
-    print(f"{name}: {mean(map(real, texts)):.0%} of the words are in the training text; words of each text: {counted}")
+    lengths = [len(re.findall(r"[A-Za-z]+", text)[1:-1]) for text in texts]
+    print(f"{name}: {mean(map(real, texts)):.0%} of the words are in the training text; words of each text: {lengths}")
     for run in seeds:
         print("   ", " ".join(run["written"].split())[:120])
 print(f"The test text itself: {real(test):.0%}")

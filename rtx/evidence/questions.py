@@ -23,6 +23,7 @@ from rtx.evidence.selection import (
     seeds,
     under_one_budget,
     with_detail,
+    without_tuned,
 )
 from rtx.evidence.tables import cells, cut_at, spread
 from rtx.evidence.verdict import SEEDS, Comparison, Count, Look, Pair
@@ -61,13 +62,16 @@ def ahead(
     return _compared(found.get(model, []), rest, task.test_best == "max", margin, variant)
 
 
-def needs(results: Path, recipe: str, model: str, changes: Sequence[str]) -> Look:
-    """Is a model ahead of itself with each of these settings, such as "heads=0"?"""
+def needs(results: Path, recipe: str, model: str, changes: Sequence[str], variant: str | None = None) -> Look:
+    """Is a model ahead of itself with each of these settings, such as "heads=0", under the recipe's own variant?
+
+    In another `variant`, settings that it tunes may differ.
+    """
     loaded = load_recipe(recipe)
-    groups = {runs[0].variant: runs for runs in cells(loaded, results)[model] if is_full(runs[0])}
-    rest = {change: groups.get(f"{loaded.default_variant}+{change}", []) for change in changes}
-    highest = task_by_name(loaded.task).test_best == "max"
-    return _compared(groups.get(loaded.default_variant, []), rest, highest)
+    groups = {without_tuned(runs[0]): runs for runs in cells(loaded, results)[model] if is_full(runs[0])}
+    own = variant or loaded.default_variant
+    rest = {change: groups.get(f"{own}+{change}", []) for change in changes}
+    return _compared(groups.get(own, []), rest, task_by_name(loaded.task).test_best == "max", variant=variant)
 
 
 def not_needed(results: Path, recipe: str, model: str, others: Sequence[str]) -> Look:

@@ -22,6 +22,12 @@ def unchanged(run: Result) -> bool:
     return set(re.findall(r"\+(\w+)=", run.variant)) <= {*TRAINING, *tuned}
 
 
+def without_tuned(run: Result) -> str:
+    """Return a run's variant; of the variant strong without what validation chose, of which there is one choice."""
+    tuned = "|".join(("learning_rate", *TUNED))
+    return re.sub(rf"\+({tuned})=[^+]+", "", run.variant) if variant_of(run) == "strong" else run.variant
+
+
 def is_full(run: Result) -> bool:
     """Return whether a run had the recipe's full size and all its training."""
     return run.scale == "full" and run.budget is None

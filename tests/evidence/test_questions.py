@@ -219,6 +219,14 @@ def test_a_part_is_needed_if_the_model_without_it_is_behind(put, find):
     assert "not run: window=2" in find("needs", "nottingham", "r-transformer", changes=["heads=0", "window=2"]).sentence
 
 
+def test_in_the_variant_strong_each_model_has_the_settings_that_validation_chose(put, find):
+    for seed in range(4):
+        put("r-transformer", 2.2 + seed / 10, seed, variant="strong+learning_rate=0.001")
+        put("r-transformer", 1.0 + seed / 10, seed, variant="strong+heads=0+learning_rate=0.0002+norm=pre")
+    asked = {"changes": ["heads=0"], "variant": "strong"}
+    assert find("needs", "nottingham", "r-transformer", **asked).verdict == "fails"
+
+
 @pytest.mark.parametrize(("scores_", "sense", "confirmed"), [
     ((74, 75, 73), "<=", [True, True, True]), ((76, 74, 77), "<=", [False, True, False]),
     ((75, 74), ">=", [True, False]),
