@@ -151,9 +151,9 @@ print(f"largest difference from rtx: {(ours - theirs).abs().max():.4f}")
 #
 # Without attention, the decoder gets the same vector of the source at every step. `studies/dates_translated.py`
 # trains six models of about 131,000 parameters, from three random starts (**seeds**). Its dates have no seconds. An **update** is one step of Adam on 32 pairs.
-# Each model has the better of two [learning rates](../docs/glossary.md#learning-rate) (0.003 and 0.01), chosen on validation pairs with the first seed. (For the last annotation, test BLEU chose.)
+# Each model has the better of two [learning rates](../docs/glossary.md#learning-rate) (0.003 and 0.01), chosen on validation pairs with the first seed. (Last annotation: test BLEU chose.)
 #
-# - **RNNSearch** (Bahdanau et al. 2015), with GRUs. The encoder reads **forwards** only, or in **both directions**.
+# - **RNNSearch** (Bahdanau, Cho & Bengio 2015), with GRUs. The encoder reads **forwards** only, or in **both directions**.
 # - **No attention**: RNNSearch, forwards, with a fixed context. It is the **last annotation**, or the **mean** of all annotations.
 # - **Transformer** (Vaswani et al. 2017), [pre-norm](../docs/glossary.md#post-norm-pre-norm), with two [blocks](../docs/glossary.md#block) in encoder and decoder, and sinusoidal positions.
 # - **R-Transformer**: the same, but without [sinusoids](../docs/glossary.md#sinusoids). Each block has a [LocalRNN](../docs/glossary.md#localrnn), a small recurrent network that reads 3 neighbouring positions.

@@ -60,8 +60,6 @@ def own_music(path: str | Path | Sequence[str] | None = None, frame: float = 0.5
         frame: the length of a frame of your files in quarter notes. By default, a frame is an eighth note.
         transpose: train also on each piece moved up and down by 1 to so many semitones, as far as the keys go.
     """
-    if path is None and frame != 0.5:
-        raise ValueError(f"frame: expected MIDI files with it, got {frame!r} without")
     seconds = FRAME_SECONDS if path is None else check_above_zero("frame", frame) * rolls.QUARTER_SECONDS
     check_count("transpose", transpose)
     said: defaultdict[str, list[str]] = defaultdict(list)

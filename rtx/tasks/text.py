@@ -51,8 +51,6 @@ def own_text(
         vocabulary: the number of different sub-words.
     """
     cut = UNITS[check_choice("unit", unit, UNITS)]
-    if unit != "sub-words" and vocabulary != 2000:
-        raise ValueError(f"vocabulary: expected unit=sub-words with it, got {vocabulary} with unit={unit}")
     read = [manual()] if path is None else read_own(path).values()
     texts = [text for text in read if text.strip()]
     sha256 = hashlib.sha256("\0".join(texts).encode()).hexdigest()

@@ -55,7 +55,7 @@ def saved(path, unit, model="gru", **arguments):
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_text_is_read_back_as_it_was(story, unit):
-    task = task_by_name("text", path=story, unit=unit, **({"vocabulary": 30} if unit == "sub-words" else {}))
+    task = task_by_name("text", path=story, unit=unit, vocabulary=30)
     (known,) = task.texts
     tokens = [token for split in SPLITS for token in scored(task, split)]
     assert "".join(known.decode(tokens).split()) == "".join(STORY.split())
@@ -211,7 +211,7 @@ def test_own_music_goes_from_files_to_a_tune(songs, command):
 @pytest.mark.parametrize("unit", UNITS)
 def test_own_text_goes_from_a_file_to_a_continuation(story, command, unit):
     train = ("train", "text", "gru", "--text", story, "--scale", "quick", *BRIEF)
-    train += ("--set", f"unit={unit}", *(("--set", "vocabulary=30") if unit == "sub-words" else ()))
+    train += ("--set", f"unit={unit}", "--set", "vocabulary=30")
     code, out, _ = command(*train)
     assert code == 0 and "vocabulary" in out
     (checkpoint,) = Path("runs").rglob("best.safetensors")
