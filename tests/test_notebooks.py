@@ -241,6 +241,7 @@ def test_the_findings_have_every_model_of_the_search_on_jsb() -> None:
             tried, name = len(line[0].chosen_from), line[0].model
             name += ", a convolution for each LocalRNN" * ("cell=convolution" in line[0].variant)
             name += ", without attention" * ("heads=0" in line[0].variant)
+            name += ", narrower" * ("d_model=140" in line[0].variant)
             best = f"{min(epochs)} to {max(epochs)}"
             found.append([name, str(tried), f"{line[0].parameters:,}", best, f"{mean(tests):.2f} ± {stdev(tests):.2f}"])
             eight = ("lstm", "r-transformer", "r-transformer, without attention")
