@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -15,6 +16,7 @@ from rtx.evidence.selection import (
     is_full,
     is_solved,
     mean_validation,
+    of_best_rate,
     of_each_rate,
     of_variant,
     rates,
@@ -63,19 +65,23 @@ def ahead(
 
 
 def needs(results: Path, recipe: str, model: str, changes: Sequence[str], variant: str | None = None) -> Look:
-    """Is a model ahead of itself with each of these settings, such as "heads=0", under the recipe's own variant?
+    """Is a model ahead of the same model with each of these settings, such as "heads=0"? By default in the own variant.
 
-    In another `variant`, settings that it tunes may differ.
+    In the variant `strong`, each has the learning rate, norm and positions that validation prefers.
     """
     loaded = load_recipe(recipe)
-    groups = {without_tuned(runs[0]): runs for runs in cells(loaded, results)[model] if is_full(runs[0])}
+    task, groups = task_by_name(loaded.task), defaultdict[str, list[list[Result]]](list)
+    for runs in cells(loaded, results)[model]:
+        if is_full(runs[0]):
+            groups[without_tuned(runs[0])].append(runs)
+    found = {name: of_best_rate(rates, max if task.best == "max" else min) for name, rates in groups.items()}
     own = variant or loaded.default_variant
-    rest = {change: groups.get(f"{own}+{change}", []) for change in changes}
-    return _compared(groups.get(own, []), rest, task_by_name(loaded.task).test_best == "max", variant=variant)
+    rest = {change: found.get(f"{own}+{change}", []) for change in changes}
+    return _compared(found.get(own, []), rest, task.test_best == "max", variant=variant)
 
 
 def not_needed(results: Path, recipe: str, model: str, others: Sequence[str]) -> Look:
-    """Is none of the others, which have a part more, ahead of the model?"""
+    """The others have one part more than the model. Is none of them ahead of it?"""
     look = ahead(results, recipe, model, others)
     if not isinstance(look.evidence, Comparison):
         return look
@@ -99,7 +105,7 @@ def bound(results: Path, recipe: str, model: str, bound: float | str, sense: str
     said = f"{model} {spread([run.test for run in runs], 3)}, bound {limit:g} ({budget(runs[0])}, {seeds(runs)})"
     if runs[0].budget is not None and all(true) == (sense == "<="):  # more training may lead above the bound
         return Look(f"{said}: the training was cut short", Count((), False))
-    return Look(said, Count(true, is_full(runs[0])))
+    return Look(said, Count(true, runs[0].scale == "full"))  # if cut, it is past the bound already
 
 
 def solves(results: Path, recipe: str, model: str, variant: str | None = None) -> Look:
@@ -120,8 +126,8 @@ def solves(results: Path, recipe: str, model: str, variant: str | None = None) -
 def sooner(results: Path, recipe: str, model: str, others: Sequence[str], variant: str | None = None) -> Look:
     """Does a model solve a toy problem in fewer epochs than another, each with its best rate?
 
-    A run that was cut before it solved the problem could have solved it in the next epoch, or never. Each test takes
-    whichever of the two is worse for what it would show.
+    A run that was cut before it solved the problem could have solved it in the next epoch, or never. Each of the two
+    tests, for ahead and for behind, assumes what makes its own conclusion harder.
     """
     loaded, (other,) = load_recipe(recipe), others
     mine, theirs = (_toy_runs(loaded, results, row, variant)[0] for row in (model, other))
@@ -206,7 +212,9 @@ def _in_time(runs: list[Result], paper: int) -> tuple[str, Count]:
     said = f"solved after epoch {_epochs(runs)}, in the paper {paper} ({variants}, {seeds(runs)}{_cuts(runs)})"
     told = [run for run in runs if run in solved or is_full(run) or cut_at(run.budget) >= paper]
     soon = [run in solved and run.epoch <= paper for run in told]
-    return said, Count(soon, told == runs and (all(soon) or all(run.chosen_from for run in runs)))
+    one_rate = not (all(soon) or all(run.chosen_from for run in runs))
+    said += ": the training was cut short" if told != runs else ": one rate was tried" if one_rate else ""
+    return said, Count(soon, told == runs and not one_rate)
 
 
 def _earliness(run: Result, cut_solves: bool) -> float:

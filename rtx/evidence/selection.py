@@ -23,7 +23,7 @@ def unchanged(run: Result) -> bool:
 
 
 def without_tuned(run: Result) -> str:
-    """Return a run's variant; of the variant strong without what validation chose, of which there is one choice."""
+    """Return a run's variant. For the variant strong, leave out the values that validation chooses."""
     tuned = "|".join(("learning_rate", *TUNED))
     return re.sub(rf"\+({tuned})=[^+]+", "", run.variant) if variant_of(run) == "strong" else run.variant
 
@@ -34,8 +34,8 @@ def is_full(run: Result) -> bool:
 
 
 def is_solved(run: Result) -> bool:
-    """Return whether a toy problem is solved: all of a thousand sequences, of the validation or of the test split."""
-    return max(run.validation, run.test) >= 0.9995
+    """Return whether a toy problem is solved: all of a thousand sequences of the validation split, as for `stop_at`."""
+    return run.validation >= 0.9995
 
 
 def counts(run: Result, variant: str | None) -> bool:
@@ -93,7 +93,7 @@ def under_one_budget(
             first = runs[0]
             how = variant_of(first), first.scale, first.budget, machine(first), *option(first.command, "--precision")
             groups[how][row].append(runs)
-    candidates = [{row: _of_rates(rates, best) for row, rates in shared.items()} for shared in groups.values()]
+    candidates = [{row: of_best_rate(rates, best) for row, rates in shared.items()} for shared in groups.values()]
 
     def order(shared: dict[str, list[Result]]) -> tuple[bool, int, bool, bool, int]:
         run = next(iter(shared.values()))[0]
@@ -102,7 +102,7 @@ def under_one_budget(
     return max(candidates, key=order, default={})
 
 
-def _of_rates(groups: list[list[Result]], best: Callable[..., list[Result]]) -> list[Result]:
+def of_best_rate(groups: list[list[Result]], best: Callable[..., list[Result]]) -> list[Result]:
     """Return the runs of the best rate, with the rates that it was chosen from."""
     tried: dict[str, float | None] = {runs[0].variant: mean_validation(runs) for runs in groups}
     runs = chosen(groups, best)

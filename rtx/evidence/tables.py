@@ -92,9 +92,9 @@ def rows(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) -> l
 class Overview(NamedTuple):
     """One line for each model: name, paper's number, our number, and how it was trained.
 
-    `best` has the places of the lines with the best test score on their data, of those with the scale of the first
-    line that has runs. A line that is alone with its data is not marked. `score` says what the test score is, and
-    whether lower or higher is better.
+    `best` has the places of the lines with the best test score on their data, of those with the scale and the budget
+    of the first line that has runs. A line that is alone with its data is not marked. `score` says what the test score
+    is, and whether lower or higher is better.
     """
 
     lines: list[Row]
@@ -133,7 +133,7 @@ def overview(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) 
     first = next((runs[0] for runs in found.values() if runs), None)
     scores: dict[str, dict[int, float]] = defaultdict(dict)  # rows with other data are not compared
     for place, (model, runs) in enumerate(found.items()):
-        if runs and first and runs[0].scale == first.scale:
+        if runs and first and (runs[0].scale, runs[0].budget) == (first.scale, first.budget):
             data = f"{runs[0].data} {recipe.models[model].get('task_arguments')} {runs[0].data_sha256}"
             scores[data][place] = round(mean(run.test for run in runs), 3)
     top = max if task.test_best == "max" else min

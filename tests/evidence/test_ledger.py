@@ -231,9 +231,17 @@ def test_the_best_score_is_marked_among_rows_that_have_the_same_data(tmp_path):
     assert {found.lines[place].model for place in found.best} == {"attention-50", "mean-100"}  # nothing is beside 500
 
 
-def test_sums_are_not_compared_with_products():
-    found = overview(load_recipe("ffa-variable"), ROOT / "results")
-    assert {found.lines[place].model for place in found.best} == {"add-attention", "multiply-attention"}
+def test_sums_are_not_compared_with_products_nor_a_short_training_with_a_whole_one(tmp_path):
+    rows = {"add-attention": 0.98, "add-mean": 0.97, "multiply-attention": 0.89, "multiply-mean": 0.88}
+    for model, score in rows.items():
+        like = {"recipe": "ffa-variable", "model": model, "variant": "sloped", "data_sha256": None}
+        like["data"] = model.split("-")[0]
+        budget = "5 of 100 epochs" if model == "multiply-attention" else None
+        write_result(result(**like, test=score, budget=budget), tmp_path)
+        write_result(result(**like, test=score, budget=None), tmp_path / "whole")
+    for ledger, marked in (tmp_path, {"add-attention"}), (tmp_path / "whole", {"add-attention", "multiply-attention"}):
+        found = overview(load_recipe("ffa-variable"), ledger)
+        assert {found.lines[place].model for place in found.best} == marked
 
 
 def test_a_seed_that_solved_its_problem_stands_beside_the_seeds_that_were_cut_before(tmp_path):

@@ -223,6 +223,7 @@ def test_in_the_variant_strong_each_model_has_the_settings_that_validation_chose
     for seed in range(4):
         put("r-transformer", 2.2 + seed / 10, seed, variant="strong+learning_rate=0.001")
         put("r-transformer", 1.0 + seed / 10, seed, variant="strong+heads=0+learning_rate=0.0002+norm=pre")
+        put("r-transformer", 9.0, seed, variant="strong+heads=0+learning_rate=0.002", validation=9.0)  # a worse choice
     asked = {"changes": ["heads=0"], "variant": "strong"}
     assert find("needs", "nottingham", "r-transformer", **asked).verdict == "fails"
 
@@ -247,6 +248,9 @@ def test_a_bound_is_settled_by_full_runs_of_the_recipes_own_variant(put, find):
     put("mean-5000", 0.85, **MULTIPLY, variant="sloped", budget="5 of 100 epochs")
     assert (found().verdict, found().suggests) == ("open", "")  # more training may lead above the bound
     assert found().sentence.startswith("mean-5000 0.850, bound 0.898")
+    for seed in range(3):
+        put("mean-5000", 0.95, seed, **MULTIPLY, variant="sloped", budget="6 of 100 epochs")
+    assert found().verdict == "fails"  # more training cannot take this back
     for seed in range(3):
         put("mean-5000", 0.85, seed, **MULTIPLY, variant="sloped+learning_rate=0.01")
     assert found().verdict == "holds"
@@ -277,7 +281,7 @@ def test_a_toy_problem_is_solved_by_full_scale_runs_of_the_variant(put, find):
     for seed in range(3):
         put("mean-50", 0.998, seed, **SOLVED)
     assert solved(find).verdict == "holds"
-    put("mean-50", 0.999, 0, **SOLVED | {"validation": 0.999})  # one sequence of a thousand is missing
+    put("mean-50", 1.0, 0, **SOLVED | {"validation": 0.999})  # one sequence of a thousand is missing
     assert solved(find).sentence.startswith("solved after epoch never, 1, 1")
 
 
