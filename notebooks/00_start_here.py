@@ -38,7 +38,7 @@ explore.depends()
 #
 # <details><summary>Answer</summary>
 #
-# The two attention layers. Without them the change ends after 6 positions (the table in section 2 has this control).
+# The two attention layers. Without them the change reaches only the 6 next positions (the table in section 2 has this control).
 #
 # </details>
 #
@@ -262,7 +262,7 @@ for name, make in makers.items():
 # without it the three ranges are about equal. Two LocalRNNs together also reach inputs 4-6 back, but these inputs have little:
 # 0.48 % each without attention. From 7 and more steps back, nothing arrives without attention.
 #
-# With a rotation, the RNN fades much more slowly. (It still fades, because the slope of the tanh is below 1.) So how fast an
+# With a rotation, the RNN fades much more slowly. (It still fades, and notebook 01 shows why: the slope of the tanh.) So how fast an
 # RNN fades depends on its *weights*. The zeros of a LocalRNN do not depend on the weights. A LocalRNN computes an output from
 # its window only. No other input enters, whatever the weights are.
 #

@@ -82,8 +82,8 @@ windows = exercises.yours(my_windows, "windows")
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# `torch.nn.functional.pad(x, (0, 0, M - 1, 0))` puts $M - 1$ zero vectors before each sequence. `tensor.unfold(1, M, 1)` cuts
-# windows along axis 1, and puts their positions on a new last axis.
+# `torch.nn.functional.pad(x, (0, 0, window - 1, 0))` puts zero vectors before each sequence. `tensor.unfold(1, window, 1)` cuts
+# windows along axis 1, and puts their positions on a new last axis. `.mT` swaps the last two axes.
 #
 # </details>
 # <details><summary>Solution</summary>
@@ -315,8 +315,8 @@ for name, effect in effects.items():
 # %% [markdown]
 # Output 1 reads three pads and changes most. Without biases, no output changes. So pads act through the biases. In the GRU that keeps more, the effect of the pads is larger and fades more slowly. `rtx` reads pads, too.
 #
-# **Try.** In the living explorer, set position 1 and untick "pads go through the cell". What happens to the state in the first
-# steps?
+# **Try.** In the living explorer, set the slider *position t* to 1. Move *step in the window* from 1 to 3, and watch the row
+# *state after*. Untick "pads go through the cell", and do it again. What happens to the state in the first steps?
 #
 # <details><summary>Answer</summary>
 #

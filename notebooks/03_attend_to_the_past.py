@@ -79,19 +79,19 @@ for t in range(3):
 # Here $d_k$ is the **width** of queries and keys: how many numbers they have. In a layer, $q_t = W^q h_t$, $k_t = W^k h_t$ and
 # $v_t = W^v h_t$ (Eq. 6).
 #
-# **Exercise 1** (medium, 10 minutes). Write Eq. 5 for $B$ sequences of $T$ positions at once. `q`, `k` and `v` have the shape
-# (B, T, K). Before the softmax, replace the scores of the future by $-\infty$, because $e^{-\infty} = 0$.
+# **Exercise 1** (medium, 10 minutes). Write Eq. 5 for $B$ sequences of $T$ positions at once. `q` and `k` have the shape
+# (B, T, K), so $d_k = K$. `v` is (B, T, V), because values may have another width. Before the softmax, replace the scores of the future by $-\infty$, because $e^{-\infty} = 0$.
 
 # %%
 def my_causal_attention(q, k, v):
-    ...  # (B, T, K)
+    ...  # (B, T, V)
 
 causal_attention = exercises.yours(my_causal_attention, "causal_attention")
 
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# `q @ k.mT` is (B, T, T): a row for each query, a column for each key. `torch.ones(T, T).triu(1)` is 1 in the future.
+# `q @ k.mT` is (B, T, T): a row for each query, a column for each key. `torch.ones(T, T).triu(1) == 1` is `True` in the future.
 # `scores.masked_fill(mask, float("-inf"))` replaces the scores where the mask is `True`.
 #
 # </details>
@@ -239,8 +239,8 @@ for name, kind in {"causal mask": rtx.nn.MultiHeadAttention, "no mask": Unmasked
         print(f"{name + ',':12} layers: {layers}; the last output changes by {changed} (5 random models)")
 
 # %% [markdown]
-# Without a mask and without marks of position, attention sees a **set**: which inputs there are and how often, but not where.
-# With the mask, a single layer sees the set of the inputs so far. Two layers with the mask see more. Take the texts `ab` and
+# Without a mask and without marks of position, attention sees a **set**: which inputs there are and in which proportions, but not where.
+# With the mask, a single layer sees this set for the inputs so far. Two layers with the mask see more. Take the texts `ab` and
 # `ba`, and the first layer's output at the letter `a`. In `ab` it depends on `a` only. In `ba` it depends on both letters. The
 # second layer reads the outputs of the first, so it can know which letter came first.
 #
@@ -363,7 +363,7 @@ for name, seeds in runs.items():
     print(f"{name:44} {scores[0]:>14} {scores[1]:>14} {seeds[0]['parameters']:10,} {seeds[0]['rate']:9}")
 print(f"{'a guess':44} {guess[6]:6.0f} {guess[24]:14.0f}")
 (first,) = read_results("look-up", Path("../results"))  # an epoch has 64,000 sequences, an update 64
-print(f"\nthe Transformer of the first screen: {first.validation:.0f} % right for the first time after {1000 * first.epoch:,} updates")
+print(f"\nthe Transformer of the first screen: {first.validation:.0f} % right for the first time in its {first.epoch}th thousand of updates")
 
 # %% [markdown]
 # The R-Transformers learn the task with every [seed](../docs/glossary.md#seed). Two kinds of Transformers learn it with one seed of three: two layers,
@@ -371,8 +371,8 @@ print(f"\nthe Transformer of the first screen: {first.validation:.0f} % right fo
 # guess.
 #
 # Does this show that recurrence is needed? No: our small model has no recurrence and learns the task. And "not after 800
-# updates" is not "never". The Transformer of the first screen also has two layers. In a similar task it needed 5,000
-# updates (the last line of the table).
+# updates" is not "never". The Transformer of the first screen also has two layers. In a similar task, one run had all
+# validation answers right for the first time after 4,000 to 5,000 updates (the last line of the table).
 #
 # One layer of attention that gets only each position's own symbol can never solve the task. Let two digits of the first half
 # change places. Such a layer sees the same set of symbols, but the right answers are different.
@@ -426,7 +426,7 @@ for block in (0, 1):
         print(f"layer {block + 1}, head {head + 1} {columns}       {right_answers(without(block, head))}")
 
 # %% [markdown]
-# Three heads are needed: without any one of them, the model is worse than a guess. In
+# Three heads are needed: without any one of them, the model is worse than naming one of the six digits at random (24 %). In
 # layer 1, head 1 binds question marks to letters, and head 2 binds digits. In layer 2, head 2 finds the right digit. In head 1
 # of layer 2, the question mark mostly looks at its letter. But with this head off, the answers stay right.
 #
@@ -446,8 +446,8 @@ induction = exercises.yours(my_induction, "induction")
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# A score can have two parts: a large one if the symbol before position $s$ is $x_t$, and a small one that grows with $s$.
-# Multiply the scores by 100, so that the largest one gets nearly all weight.
+# A score can have two parts: $T$ if the symbol before position $s$ is $x_t$, and $s$ itself. Then the right key has the
+# largest score, at least 1 more than any other; if $x_t$ is new, this is $t$. Multiply the scores by 100, so that it gets all weight.
 #
 # </details>
 # <details><summary>Solution</summary>

@@ -11,7 +11,7 @@
 #
 # [Attention](../docs/glossary.md#attention) compares contents. How can it use positions? The picture shows one way, **sinusoids**. On the left, each row has the numbers
 # that are added to the input at one position. On the right are the numbers of one row. In JupyterLab and on the website the picture
-# is alive, and shows two more ways.
+# is alive. Its menu also has products of sinusoids, and the ways of sections 2 and 3.
 
 # %%
 from rtx.lab import explore
@@ -233,6 +233,15 @@ fig.suptitle("(c) has one value per key (column); (d) has one value per distance
 plt.show()
 
 # %% [markdown]
+# **Try.** In the first picture choose *Transformer-XL*. Leave only (a) on, then only (d). With which of the two do the scores know how
+# far away a key is?
+#
+# <details><summary>Answer</summary>
+#
+# With (d). Term (a) compares contents only.
+#
+# </details>
+#
 # ## 4. Rotations: RoPE
 #
 # RoPE (rotary position embedding) *rotates* each pair of numbers of a query or a key by the angle $\omega_i t$. Here is one pair,

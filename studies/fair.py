@@ -100,7 +100,7 @@ def compare(path: Path, problems: Mapping[str, Problem]) -> None:
     done = {(run["problem"], run["model"], run["rate"], run["seed"]) for run in runs}
     for name, model, rate, seed in wanted(problems):
         if (name, model, rate, seed) not in done:
-            runs.append({"problem": name} | train(problems[name], model, rate, seed))
+            runs.append({"problem": name, "commit": commit()} | train(problems[name], model, rate, seed))
             lines = ",\n".join(f"    {json.dumps(run)}" for run in runs)  # one line per run
             head = json.dumps({"conditions": table["conditions"]}, indent=2).removesuffix("\n}")
             write_whole(path, f'{head},\n  "runs": [\n{lines}\n  ]\n}}\n'.encode())

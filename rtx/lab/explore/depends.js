@@ -142,7 +142,7 @@ export function show(page) {
   const [, local, blocks] = models;
   const reach = (model) => reached(model).length;
   const CHALLENGES = [
-    ["switch off one layer of LocalRNN, so that its change ends after 4 positions.", ({ chosen }) => chosen < T - 3 && reach(local) === 4],
+    ["switch off one layer of LocalRNN, so that its change reaches only the 3 next positions.", ({ chosen }) => chosen < T - 3 && reach(local) === 4],
     ["make the change end in the R-Transformer just where it ends in LocalRNN.",
       ({ chosen }) => chosen + reach(blocks) <= T && reach(blocks) === reach(local)],
     ["make every position but the changed one stay as it was, in the R-Transformer.", () => reach(blocks) === 1],
