@@ -79,7 +79,7 @@ for t in range(6):
 # So the memory has keys and values, but needs no queries. (Our solution computes them, too, and drops their outputs.)
 #
 # **Exercise 1** (medium, 15 minutes). `layer` is [causal](../docs/glossary.md#causal) attention: it maps $(B, N, D)$ to $(B, N, D)$, and each position attends to
-# itself and to earlier positions. Call it once per segment of length `S`, with `P` positions of memory.
+# itself and to earlier positions. Call it once per segment of length `S`, with `P` positions of memory. The last segment may be shorter.
 
 # %%
 def my_with_memory(x, layer, S, P):
@@ -134,7 +134,8 @@ for S, P in ((8, 8), (8, 3), (4, 12), (8, 0)):
 # </details>
 #
 # The picture shows the weights of this untrained layer. White means no weight: no position attends to later positions, and
-# positions 17 to 24 do not attend to positions 1 to 8. In JupyterLab or on the website, choose a position.
+# positions 17 to 24 do not attend to positions 1 to 8. In JupyterLab or on the website, choose
+# position 16, then 17: which inputs lose their weight? (The layer is untrained, so each head spreads its weight.)
 
 # %%
 layers = torch.nn.Sequential()
@@ -156,7 +157,7 @@ count(Yours(attention, 8, 8), x, 24)
 # and then forget its computations. (For simplicity, section 4 runs one backward pass for four segments.)
 #
 # **Exercise 2** (easy, 5 minutes). A long text arrives segment by segment. After a segment, what is kept for the next one?
-# `memory` $(B, n, D)$ is the memory so far, and $n$ may be 0. Keep the newest `P` positions. If there are fewer, keep all.
+# `memory` $(B, n, D)$ is the memory so far, and $n$ may be 0. Keep the newest `P` positions, without gradients. If there are fewer, keep all.
 
 # %%
 def my_next_memory(memory, segment, P):
@@ -375,6 +376,8 @@ for updates in (800, 200):
         print(f"{step:38}", "  ".join(spread(part) for part in saved))
 
 # %% [markdown]
+# After 800 updates:
+#
 # - **Relative positions** without a memory save nothing: they cost 0.03 or 0.04 bits.
 # - **The memory** saves 0.24 bits (post-norm) and 0.27 bits (pre-norm), about two thirds of them at places 1 to 4.
 # - **Sliding** with model 2 saves less: 0.18 and 0.19 bits.

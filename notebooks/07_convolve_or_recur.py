@@ -152,7 +152,7 @@ for L, k in ((1, 4), (2, 3), (3, 4)):
 #
 # **Copy memory** (Bai et al.): read letters, wait in silence, then say the letters. The past is needed at a *distance*. **Parity**: is the number of ones so
 # far odd? The past is needed *as a whole*. **Rule and book**: a text begins with a book of pairs of symbols. A flag says how each later symbol is made. With flag r, a fixed *rule* makes
-# the symbol from the two symbols before it: the past is needed *nearby*. With flag b, we take the symbol just before the new one. We find the pair in the *book* that begins with this symbol, and write
+# the symbol from the two symbols before it: the past is needed *nearby*. (The first two symbols are random. In the print, a flag stands under the symbol before the one that it is about.) With flag b, we take the symbol just before the new one. We find the pair in the *book* that begins with this symbol, and write
 # the second symbol of the pair: the past is needed *by content*.
 
 # %%
@@ -174,7 +174,7 @@ print("             text  ", "".join("ABCDE"[i] for i in dial[5:, :5].argmax(1))
 print("             next  ", "".join("rb"[int(flag)] for flag in dial[5:, 10]), "(r: by the rule, b: by the book)")
 
 # %% [markdown]
-# `studies/which_past.py` trains models of 35,000 to 40,000 parameters on these tasks. Each model has the best of three
+# `studies/which_past.py` trains models of 35,000 to 40,000 parameters on these tasks (not each model on each task). Each model has the best of three
 # [learning rates](../docs/glossary.md#learning-rate), chosen on [validation data](../docs/glossary.md#validation-data). Each is trained with three **seeds**: a seed sets the initial weights and the training sequences. The tests are after 100, 200 and 400
 # **updates** (steps of Adam, with 32 sequences each). The Transformers have two layers and sinusoidal positions. The R-Transformers have two blocks with a window of 4, and no positions. Transformers and R-Transformers come with **post-norm**
 # (a [LayerNorm](../docs/glossary.md#layer-normalisation-layernorm) after each residual sum) and **pre-norm** (a LayerNorm before each sublayer). "LocalRNNs" are three layers of LocalRNNs with a window of 7, without attention: they see $1 + 3 \cdot 6 = 19$ inputs. The TCNs have
@@ -322,6 +322,7 @@ for title, table in copies.items():
 # **Predict.** Trained with 24 steps, tested with 96. Which models can be right at step 96?
 #
 # <details><summary>Answer</summary>
+#
 # The GRU and the LSTM can: their [state](../docs/glossary.md#state) can keep the last answer. The LocalRNNs cannot. They see 19 places, so from step 20 on not all bits. Up to step 18, they also see a place before the first bit, which shows the start. At step 19 they see all bits, but at a later step the same 19 bits can have the other answer. The others see all 24 bits in training; the test shows what they learn.
 #
 # </details>
@@ -378,8 +379,8 @@ print(f"a guess among the five symbols: {guess / 2:.3f} if only the rule or only
 # - **Rule and book:** after 200 updates both R-Transformers are within 0.01 nats. After 400 updates the Transformers and the GRU are within 0.05 on average. The TCN is at 0.435.
 #
 # With post-norm only, we would have concluded that a Transformer fails in book alone. The [control](../docs/glossary.md#control) with pre-norm shows that this is wrong. The GRU, without attention, learns
-# most of the look-up, too. But the R-Transformer learns *sooner*: it is ahead of the Transformer with the same norm after 100 updates, in all three problems and with every seed. After 400, the difference to the
-# pre-norm Transformer is at most about 0.01 nats. Part of the cause is its sinusoids: with *relative* positions, a pre-norm Transformer has 0.135 nats on rule and book after 100 updates ([16](16_what_came_after.ipynb)), not 0.573.
+# most of the look-up, too. But the R-Transformer learns *sooner*: it is ahead of the Transformer with the same norm after 100 updates, in all three problems and with every seed (also with the rates that are best after 100). After 400, the difference to the
+# pre-norm Transformer is at most about 0.01 nats. Part of the cause is its sinusoids: with *relative* positions, a pre-norm Transformer has 0.135 ± 0.134 nats on rule and book after 100 updates, not 0.573. The R-Transformer of that study has 0.007 ± 0.004, because its rate is 0.01 ([16](16_what_came_after.ipynb)); here it is 0.003.
 #
 # ## Recap
 #

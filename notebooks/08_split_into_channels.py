@@ -189,7 +189,7 @@ print(f"largest difference from rtx: {(joined - layer(x[None])[0][0]).abs().max(
 #
 # - **equal channels**: no attention. All channels always have the same weight.
 # - **last two states** (for $n = 3$) and **last three states** (for $n = 4$): no blocks. There is one channel, and every state reads that many states before it.
-# - **last state**: every state reads only the state before it, through the matrix $W_1$.
+# - **last state**: every state reads only the state before it, through the matrix $W_1$ (it starts as the identity).
 # - **GRU**: no matrix $W_1$. A second GRU is wider, to have about as many parameters as MC-RNN.
 #
 # All models have one layer and predict the next word of the Python reference manual. Each is trained from three random starts
@@ -272,7 +272,8 @@ for epoch in range(2):  # about 200 updates
 _ = model.eval().requires_grad_(False)
 
 # %% [markdown]
-# The numbers are in-degrees. A darker colour is a larger weight.
+# The numbers are in-degrees. A darker colour is a larger weight. Step through the sentence: which channel has the darkest colour? (Only $n = 4$,
+# the model's own, has weights.)
 
 # %%
 words = task.texts[0]
@@ -389,10 +390,10 @@ for distance in (1, 2, 3, 4, 5, 6, 8, 11):
 # %%
 FARTHEST, END = 24, 145  # step 145 ends a block of channel 1, for n = 7 and for n = 2
 
-def gradient_back(n, seed):
+def gradient_back(n, seed, start="identity"):
     """Return the gradient of state 145 (channel 1) with respect to the word at each distance, over that at distance 0."""
     torch.manual_seed(seed)
-    layer = MultiChannelRNN(16, block=n, cell="rnn")
+    layer = MultiChannelRNN(16, block=n, cell="rnn", mapping_start=start)  # how the W_j start
     x = torch.randn(1, END, 16).repeat(16, 1, 1).requires_grad_()
     last = layer.channels(x)[:, -1, 0]  # (16, 16): one copy of the sequence for each number of the state
     (gradient,) = torch.autograd.grad(last.diagonal().sum(), x)
@@ -420,6 +421,12 @@ ax.set_title("untrained: with blocks the gradient falls every six steps, not at 
 ax.legend(frameon=False)
 plt.show()
 
+# %%
+for start, name in (("identity", "identity (default)"), ("uniform", "random")):
+    found = torch.stack([gradient_back(7, seed, start) for seed in range(5)]).log().mean(0).exp()
+    steps = ", ".join(f"from {found[a]:.2g} to {found[b]:.2g}" for a, b in ((1, 6), (7, 12), (13, 18)))
+    print(f"n = 7, W_j start {name:18}: between the falls {steps}; at distance 24 {found[24]:.0e}")
+
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
@@ -433,6 +440,9 @@ plt.show()
 # Why does the gradient rise between the falls? A gradient adds up all ways back. Inside a block, a larger distance has more
 # ways. The dotted line adds up all ways, and each edge counts $0.4 / m$. We
 # chose 0.4 so that the line fits. The line has the same four sharp falls.
+#
+# But the ways add up only because all $W_j$ start as the identity, the default of `rtx`. With random $W_j$ there are as many ways, and
+# between the falls the gradient hardly rises (last line). The four falls stay.
 #
 # The networks are untrained, and we tried one start only: the end of a block. From there the ways have the fewest edges.
 #

@@ -58,7 +58,7 @@ print(f"R-Transformer, first image. {view.text}")
 view
 
 # %% [markdown]
-# **Left:** the pixels read so far. The redder a pixel, the darker it is in the image. Light blue pixels are not read yet. **Middle:** the model's **belief**, which is
+# **Left:** the pixels read so far. The darker the orange of a pixel, the darker it is in the image. Light blue pixels are not read yet. **Middle:** the model's **belief**, which is
 # its probability for each digit. **Right:** the belief in the right digit (class), and in the best other digit. 
 #
 # **Try.** From which pixel on does the right digit always have the largest probability? Compare both models.
