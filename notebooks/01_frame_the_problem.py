@@ -234,7 +234,7 @@ gradient_by_distance = exercises.yours(my_gradient_by_distance, "gradient_by_dis
 #
 # $$c_t = f_t \odot c_{t-1} + i_t \odot n_t, \qquad f_t = \sigma(W x_t + U h_{t-1} + b)$$
 #
-# Here $\odot$ multiplies number by number, and the sigmoid $\sigma(z) = 1 / (1 + e^{-z})$ lies between 0 and 1. $W$ and $U$ are matrices. The gate $i_t$
+# Here $\odot$ multiplies number by number, and the sigmoid $\sigma(z) = 1 / (1 + e^{-z})$ lies between 0 and 1. The gate $i_t$
 # is computed like $f_t$, with weights of its own. A bias of $b = 5$ opens the forget gate, because $\sigma(5) = 0.993$. A GRU has a similar gate: its
 # update gate multiplies the state. A rotation is a recurrent matrix that keeps the length of the state (notebook 00).
 #
@@ -286,7 +286,7 @@ plt.show()
 # In the R-Transformer, attention leads from every position to the last one in a single step. Beyond its [window](../docs/glossary.md#window) the line is
 # level. Attention divides its weight among all positions. So less arrives at each position at $T = 100$ than at $T = 20$.
 #
-# **Why does the RNN with a rotation still lose it?** The slope of the tanh is below 1. It is nearly 1 if its input is nearly 0. So we make the inputs tiny.
+# **Why does the RNN with a rotation still lose it?** The slope of the tanh is nearly 1 only near 0. So we try tiny inputs.
 
 # %%
 def rotation():
@@ -300,7 +300,7 @@ for scale in (1.0, 0.001):
     print(f"RNN, rotation, no biases, inputs times {scale:<5}: left after 50 steps {size.min():.1e} to {size.max():.1e}")
 
 # %% [markdown]
-# With tiny inputs nothing is lost. So the slope of the tanh takes the rest.
+# Then nothing is lost. So it is the slope.
 #
 # **Is it really the forget gate?** We keep the LSTM and change only the bias $b$. If the gate matters, the factor per step must
 # follow it.

@@ -296,10 +296,9 @@ for rate in (0.0003, 0.001, 0.003):
     print(f"  rate {rate:<6}  after 400 updates: {after[0]:18}  after 2,000: {after[1]}")
 
 # %% [markdown]
-# Each line is one seed. The block with all sublayers names the pair at all lengths. (The letter is harder: with pre-norm, one of
-# three seeds has only 75 % of the letters at length 120.) Two pre-norm blocks without LocalRNN name the pair at most lengths too,
-# but not with every seed and rate, and more updates do not repair this (last lines, from the second study). At length 24 most of these
-# runs are right, so a score at the trained length does not tell. The models with sinusoids fail at most longer lengths, even if they were right at length 24. In training, the pair was always
+# Each line is one seed. The block with all sublayers names the pair at all lengths. (With pre-norm, one of three seeds has only 75 % of the letters at
+# length 120.) Two pre-norm blocks without LocalRNN do so only with some seeds and rates, and more updates do not repair this (last
+# lines, from the second study). The models with sinusoids fail at most longer lengths, even if they were right at length 24. In training, the pair was always
 # at the same two positions; we have not tested whether this is why. A share far *below* 50 % means: XY is taken for YX.
 #
 # ## 4. Norm after, or norm before?

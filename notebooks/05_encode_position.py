@@ -233,12 +233,12 @@ fig.suptitle("(c) has one value per key (column); (d) has one value per distance
 plt.show()
 
 # %% [markdown]
-# **Try.** In the first picture choose *Transformer-XL*. Leave only (a) on, then only (d). With which of the two do the scores know how
-# far away a key is?
+# **Try.** In the first picture choose *Transformer-XL*. Leave only (a) on, then (d). With which do the scores know how far away
+# a key is?
 #
 # <details><summary>Answer</summary>
 #
-# With (d). Term (a) compares contents only.
+# With (d).
 #
 # </details>
 #
