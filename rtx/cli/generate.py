@@ -21,12 +21,14 @@ def generate(
     checkpoint: options.Checkpoint,
     prompt: Annotated[list[str] | None, typer.Option(help="A text; may be repeated. For music, a MIDI file.")] = None,
     tokens: Annotated[int, typer.Option(min=1, help="The most characters, words or frames to add.")] = 400,
-    least: Annotated[int, typer.Option(min=0, help="For a text: nothing stops it within so many tokens.")] = 0,
+    least: Annotated[int, typer.Option(min=0, help="For a text: write so many tokens before a stop counts.")] = 0,
     stop: Annotated[list[str] | None, typer.Option(help=r"For a text: end before this, such as '\n\n'.")] = None,
     forbid: Annotated[list[str] | None, typer.Option(help="For a text: never write this character or word.")] = None,
     temperature: Annotated[float, typer.Option(min=0, help="Below 1, likely tokens become likelier.")] = 1.0,
     top_k: Annotated[int | None, typer.Option(min=1, help="For a text: draw only from the k likeliest tokens.")] = None,
-    top_p: Annotated[float, typer.Option(help="For a text: draw only from the likeliest, with this share.")] = 1.0,
+    top_p: Annotated[
+        float, typer.Option(help="For a text: draw only from the likeliest tokens that together have this probability.")
+    ] = 1.0,
     seed: options.Seed = 0,
     out: Annotated[list[Path] | None, typer.Option(help="For music: a .mid or .wav file; may be repeated.")] = None,
 ) -> None:
