@@ -47,8 +47,12 @@ def generate(
         how |= {"stop": list(map(_unescaped, stop or [])), "forbidden": list(map(_unescaped, forbid or []))}
         _print_texts(network, checkpoint, prompt or [""], tokens, **how)
     elif isinstance(network, SequenceModel) and network.per == "step" and network.inputs == NOTES:
-        if stop or forbid or least or top_k is not None or top_p != 1 or (prompt and prompt[1:]):
-            raise ValueError("stop, forbid, least, top_k, top_p: expected none for music, and at most one prompt")
+        of_texts = {"stop": stop, "forbid": forbid, "least": least, "top-k": top_k, "top-p": top_p != 1 and str(top_p)}
+        for name, value in of_texts.items():
+            if value:
+                raise ValueError(f"{name}: expected none for music, got {value}")
+        if prompt and prompt[1:]:
+            raise ValueError(f"prompt: expected one MIDI file for music, got {len(prompt)}")
         start = Path(prompt[0]) if prompt else None
         _write_tune(network, checkpoint, start, tokens, out or [Path("tune.mid"), Path("tune.wav")], **how)
     else:

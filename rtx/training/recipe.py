@@ -74,7 +74,7 @@ class Recipe:
         model, recurrent = printed.get("model", row), given.get("recurrent", printed.get("recurrent", "lstm"))
         of_task, of_model = task_arguments(task), hyperparameter_names(model, task_by_name(task).per, recurrent)
         for key in given:
-            check_choice("key", key, [*of_model, *of_task, *SETTINGS])
+            check_choice("--set", key, [*of_model, *of_task, *SETTINGS])
         values = self._values(row, variant, scale, of_model.keys(), of_task.keys())
         before = {key: one.default for key, one in (SETTINGS | of_task | of_model).items()} | values
         # equal runs have equal names: a value that the row has anyway is not part of the name
@@ -104,7 +104,7 @@ class Recipe:
             elif key not in (names := argument_names()):
                 near = get_close_matches(key, [*SETTINGS, *names], n=1)
                 hint = f"; did you mean {near[0]!r}?" if near else ""
-                raise ValueError(f"key: {key!r} is no setting and no argument of a model or a task{hint}")
+                raise ValueError(f"--set: {key!r} is neither a setting nor an argument of a model or a task{hint}")
 
     def _values(
         self, row: str, variant: str, scale: str, of_model: Collection[str], of_task: Collection[str]
