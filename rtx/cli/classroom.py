@@ -34,7 +34,9 @@ def grade(
     only: Only = None,
     seconds: Annotated[int, typer.Option(min=1, max=3600, help="How long one exercise may take.")] = 20,
 ) -> None:
-    """Grade what students hand in by the checks of this rtx. Their code runs in a process without rights.
+    """Grade students' notebooks with the checks of the installed rtx.
+
+    On Linux with Landlock and libseccomp, their code runs in a process without rights.
 
     docs/teaching.md says what this process cannot do, and when you need a container.
     """

@@ -25,7 +25,9 @@ Kind = StrEnum("Kind", ["models", "tasks", "recipes", "data"])
 
 
 @app.command("list", epilog="Example: rtx list models")
-def list_(kind: Annotated[Kind | None, typer.Argument(help="Print only these, models with sizes.")] = None) -> None:
+def list_(
+    kind: Annotated[Kind | None, typer.Argument(help="Print only this kind; `models` also prints the sizes.")] = None,
+) -> None:
     """List the names of models, tasks, recipes and data."""
     from rtx.models import MODELS, TRANSLATORS, WHOLE
     from rtx.tasks import TASKS

@@ -21,12 +21,14 @@ def generate(
     checkpoint: options.Checkpoint,
     prompt: Annotated[list[str] | None, typer.Option(help="A text; may be repeated. For music, a MIDI file.")] = None,
     tokens: Annotated[int, typer.Option(min=1, help="The most characters, words or frames to add.")] = 400,
-    least: Annotated[int, typer.Option(min=0, help="For a text: nothing stops it within so many tokens.")] = 0,
+    least: Annotated[int, typer.Option(min=0, help="For a text: write so many tokens before a stop counts.")] = 0,
     stop: Annotated[list[str] | None, typer.Option(help=r"For a text: end before this, such as '\n\n'.")] = None,
     forbid: Annotated[list[str] | None, typer.Option(help="For a text: never write this character or word.")] = None,
     temperature: Annotated[float, typer.Option(min=0, help="Below 1, likely tokens become likelier.")] = 1.0,
     top_k: Annotated[int | None, typer.Option(min=1, help="For a text: draw only from the k likeliest tokens.")] = None,
-    top_p: Annotated[float, typer.Option(help="For a text: draw only from the likeliest, with this share.")] = 1.0,
+    top_p: Annotated[
+        float, typer.Option(help="For a text: draw only from the likeliest tokens that together have this probability.")
+    ] = 1.0,
     seed: options.Seed = 0,
     out: Annotated[list[Path] | None, typer.Option(help="For music: a .mid or .wav file; may be repeated.")] = None,
 ) -> None:
@@ -45,8 +47,12 @@ def generate(
         how |= {"stop": list(map(_unescaped, stop or [])), "forbidden": list(map(_unescaped, forbid or []))}
         _print_texts(network, checkpoint, prompt or [""], tokens, **how)
     elif isinstance(network, SequenceModel) and network.per == "step" and network.inputs == NOTES:
-        if stop or forbid or least or top_k is not None or top_p != 1 or (prompt and prompt[1:]):
-            raise ValueError("stop, forbid, least, top_k, top_p: expected none for music, and at most one prompt")
+        of_texts = {"stop": stop, "forbid": forbid, "least": least, "top-k": top_k, "top-p": top_p != 1 and str(top_p)}
+        for name, value in of_texts.items():
+            if value:
+                raise ValueError(f"{name}: expected none for music, got {value}")
+        if prompt and prompt[1:]:
+            raise ValueError(f"prompt: expected one MIDI file for music, got {len(prompt)}")
         start = Path(prompt[0]) if prompt else None
         _write_tune(network, checkpoint, start, tokens, out or [Path("tune.mid"), Path("tune.wav")], **how)
     else:

@@ -1,4 +1,4 @@
-"""`rtx table` and `rtx ledger`: the papers' tables with our numbers, checks of these numbers, and missing runs."""
+"""`rtx table` and `rtx ledger`: the recipes' tables with our numbers, checks of these numbers, and missing runs."""
 
 import hashlib
 import shlex
@@ -32,9 +32,11 @@ def table_(
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV, which has every line.")] = False,
     results: options.Results = LEDGER,
 ) -> None:
-    """Print a paper's table with our numbers beside the paper's. The best score is bold.
+    """Print a recipe's table: our numbers beside the paper's, if it has some.
 
     A model has one line. The order: full size, the recipe's own settings, all its training, most seeds, validation.
+
+    The best score on the same data is bold. Only lines with the scale and the budget of the first line are compared.
     """
     shown = [load_recipe(name) for name in (recipe_names() if recipe == "all" else [recipe])]
     if csv:
@@ -50,7 +52,10 @@ def table_(
 
 @ledger_app.command("check", epilog="Example: rtx ledger check")
 def check(results: options.Results = LEDGER) -> None:
-    """Check that every run is whole, and has a commit of the history, today's data, and its own command."""
+    """Check each file of the ledger.
+
+    Is it complete, is its commit in the history, are its data those of today, and does its command make this run?
+    """
     from rtx.evidence.audit import audit
 
     faults = audit(results)

@@ -12,12 +12,15 @@ from rtx.checks import LARGEST_SEED
 from rtx.training.recipe import recipe_names
 
 Scale = StrEnum("Scale", ["quick", "cpu", "full"])
-Recipe = Annotated[str, typer.Argument(help="A paper's table; see `rtx list recipes`.", autocompletion=recipe_names)]
-Row = Annotated[str, typer.Argument(help="A row of the table; see `rtx table RECIPE`.")]
+Recipe = Annotated[str, typer.Argument(help="A recipe; see `rtx list recipes`.", autocompletion=recipe_names)]
+Row = Annotated[str, typer.Argument(help="A row of its table; see `rtx table RECIPE`.")]
 Variant = Annotated[str | None, typer.Option(help="A variant of the recipe. Default: the recipe's own.")]
-HowMuch = Annotated[Scale, typer.Option(help="quick: a minute; cpu: an hour or so on one core; full: the paper's.")]
+HowMuch = Annotated[
+    Scale, typer.Option(help="quick: about a minute; cpu: 1 to 100 minutes on one core; full: the paper's size.")
+]
 Seed = Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The seed of all random draws.")]
-Epochs = Annotated[int | None, typer.Option(min=1, help="Train for fewer epochs; the ledger records it.")]
+FEWER = "Stop after this many epochs, if the recipe has more; the ledger records it."
+Epochs = Annotated[int | None, typer.Option(min=1, help=FEWER)]
 Texts = Annotated[list[str] | None, typer.Option("--text", help="A file or folder of yours, for the recipe text.")]
 Midi = Annotated[list[str] | None, typer.Option(help="A folder or MIDI file of yours, for the recipe music.")]
 Precision = Annotated[str, typer.Option(help="A precision of Lightning, such as 32-true or bf16-mixed.")]

@@ -53,7 +53,9 @@ def sweep_(
 
     By default, the values are the recipe's: those of the paper, where the paper prints them.
 
-    Other terminals share the work if they run this command, with one device each. Machines share it by --storage.
+    Other terminals share the work if they run this command, with one device each.
+
+    Several machines share the work with --storage.
 
     After a stop or a crash, give this command again. A run whose loss exploded is never chosen.
     """

@@ -20,7 +20,8 @@ from rtx.training.timing import parse_time
 if TYPE_CHECKING:
     from rtx.training.survival import Stopped
 
-Set = Annotated[list[str] | None, typer.Option("--set", help="key=value; may be repeated.")]
+CHANGE = "Change a setting or a size, such as window=12, or epochs=30 to train longer; may be repeated."
+Set = Annotated[list[str] | None, typer.Option("--set", help=CHANGE)]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the run's last checkpoint, if it has one.")]
 Compile = Annotated[bool, typer.Option("--compile", help="Compile the model: it starts later and trains faster.")]
 
@@ -45,7 +46,9 @@ def train_(
 ) -> None:
     """Train a model of a recipe, choose its epoch by validation, test it once, and add it to the ledger.
 
-    Ctrl-C saves and stops (exit code 130). The same command with --resume goes on, and gives the same result.
+    Ctrl-C saves and stops (exit code 130). To go on, give the same command with --resume.
+
+    On a CPU the result is the same as without the stop.
     """
     check_choice("precision", precision, PRECISIONS)
     seconds = parse_time(max_time)

@@ -18,7 +18,9 @@ def translate_(
 ) -> None:
     """Translate or summarise standard input, line by line. The checkpoint is all that this needs.
 
-    A text has at most 2 S + 10 tokens: S is the source's number, rounded up to a multiple of 8. Test runs may differ.
+    What the model writes has at most 2 S + 10 tokens. The test of the headline tasks uses another limit.
+
+    S is the number of tokens of the input line, rounded up to a multiple of 8.
     """
     from rtx.models import TRANSLATORS
     from rtx.tasks.pairs import write

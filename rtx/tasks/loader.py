@@ -83,7 +83,8 @@ def loader(
     size = len(examples) if limit is None else min(check_positive("limit", limit), len(examples))
     if order == "fresh":
         if not getattr(examples, "endless", False):
-            raise ValueError(f"order: 'fresh' is for sequences that are drawn, {task.name} has {len(examples)}")
+            fixed = f"{task.name} has a fixed set of {len(examples)}"
+            raise ValueError(f"order or batching: 'fresh' needs a task that draws new sequences, but {fixed}")
     elif limit is not None:
         examples = examples[:limit]
     lengths = [len(examples[i].inputs) for i in range(size)] if order in ("bucketed", "by length") else [0] * size

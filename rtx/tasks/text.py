@@ -47,7 +47,7 @@ def own_text(
             no text; or "sub-words".
         context: tokens that a window reads before those that it predicts from. A stateful model needs none.
         scored: tokens that a window predicts.
-        least: words that occur fewer times on the training side become <unk>.
+        least: words that occur fewer times in the training text become <unk>.
         vocabulary: the number of different sub-words.
     """
     cut = UNITS[check_choice("unit", unit, UNITS)]

@@ -1,4 +1,4 @@
-"""A vocabulary: the characters or words of a text's training side, numbered, and how a text is cut into them."""
+"""A vocabulary: the characters or words of a training text, numbered, and how a text is cut into them."""
 
 import re
 import unicodedata
@@ -77,7 +77,7 @@ class Vocabulary:
         try:
             return [numbers[symbol] if unknown is None else numbers.get(symbol, unknown) for symbol in symbols]
         except KeyError as error:
-            raise ValueError(f"text: {error} is none of the {self.size} {self.unit} of the training side") from None
+            raise ValueError(f"text: {error} is none of the {self.size} {self.unit} of the training text") from None
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of tokens: words with blanks between them, and lines where they ended."""

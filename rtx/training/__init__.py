@@ -1,1 +1,1 @@
-"""Training on Lightning: recipes of the papers' tables, runs, and the ledger of their results."""
+"""Training on Lightning: recipes, settings, checkpoints and sweeps."""

@@ -22,6 +22,7 @@ from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
 from rtx.training.precision import float32_cudnn
 
 AT_ONCE = 32
+RESTORE = "; restore the files that the model was trained on"
 
 
 def examination(task: Task, stateful: bool) -> Callable[[nn.Module, Split, int | None], Scores] | None:
@@ -77,12 +78,11 @@ def task_of(checkpoint: Path, card: dict[str, Any]) -> Task:
     task = task_by_name(card["task"], **card.get("task_arguments", {}))
     given = [text.to_json() for text in load_texts(checkpoint)]
     if given and given != [text.to_json() for text in task.texts]:
-        raise ValueError(f"{checkpoint}: its tokens are not those of {task.name} here, so the data must differ")
+        raise ValueError(f"{checkpoint}: its tokens are not those of {task.name} here, so the data differ{RESTORE}")
     trained, here = card.get("data_sha256"), task.sha256()
     if trained and here != trained:
-        raise ValueError(
-            f"{checkpoint}: expected data of {task.name} with checksum {trained}, as in training, got {here}"
-        )
+        expected = f"expected data of {task.name} with checksum {trained}, as in training"
+        raise ValueError(f"{checkpoint}: {expected}, got {here}{RESTORE}")
     return task
 
 

@@ -29,7 +29,8 @@ def lock_folder(folder: Path) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout:
-        raise CannotGoOn(f"{folder}: this run is in progress there; wait for its end, or give other --runs") from None
+        busy = f"{folder}: another process trains this run"
+        raise CannotGoOn(f"{busy}; wait for its end, or give another folder for --runs") from None
     try:
         yield
     finally:

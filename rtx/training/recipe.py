@@ -1,4 +1,4 @@
-"""Recipes: one TOML file per table of the papers, with the settings, sizes and printed number of each model."""
+"""Recipes: one TOML file for each table, with settings, the models' sizes, and the numbers that a paper prints."""
 
 import ast
 import tomllib
@@ -18,7 +18,7 @@ NO_SETTINGS = ("task", "task_arguments", "model", "rows", "sweep")
 
 @dataclass(frozen=True)
 class Recipe:
-    """One table of a paper: its task, the model and the printed number of each row, and ways to train.
+    """One table: its task, the model of each row and the number that a paper prints for it, and ways to train.
 
     A row has the name of its model, unless it gives another name as `model`. Its other entries are arguments of the
     model, except for these:
@@ -28,10 +28,10 @@ class Recipe:
 
     A variant is a way to train. With `like` it takes over another variant; its own `model` and `rows` replace the whole
     tables of the other. A scale changes the task, the settings and the sizes of every variant. "full" changes nothing.
-    "cpu" takes about an hour on one core. "quick" takes a minute and needs no download. Variants and scales may hold
-    `task`, settings, `task_arguments.…`, `model.…` for every row whose model has the argument, and `rows.<row>.…` for
-    one row. `sweep` holds the values that the paper chose from by validation, by setting or argument. A variant or a
-    scale may have its own. `text` is the text of the recipe's file, if there is one.
+    "cpu" takes 1 to 100 minutes on one core. "quick" takes about a minute and needs no download. Variants and scales
+    may hold `task`, settings, `task_arguments.…`, `model.…` for every row whose model has the argument, and
+    `rows.<row>.…` for one row. `sweep` holds the values that the paper chose from by validation, by setting or
+    argument. A variant or a scale may have its own. `text` is the text of the recipe's file, if there is one.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Recipe:
         model, recurrent = printed.get("model", row), given.get("recurrent", printed.get("recurrent", "lstm"))
         of_task, of_model = task_arguments(task), hyperparameter_names(model, task_by_name(task).per, recurrent)
         for key in given:
-            check_choice("key", key, [*of_model, *of_task, *SETTINGS])
+            check_choice("--set", key, [*of_model, *of_task, *SETTINGS])
         values = self._values(row, variant, scale, of_model.keys(), of_task.keys())
         before = {key: one.default for key, one in (SETTINGS | of_task | of_model).items()} | values
         # equal runs have equal names: a value that the row has anyway is not part of the name
@@ -104,7 +104,7 @@ class Recipe:
             elif key not in (names := argument_names()):
                 near = get_close_matches(key, [*SETTINGS, *names], n=1)
                 hint = f"; did you mean {near[0]!r}?" if near else ""
-                raise ValueError(f"key: {key!r} is no setting and no argument of a model or a task{hint}")
+                raise ValueError(f"--set: {key!r} is neither a setting nor an argument of a model or a task{hint}")
 
     def _values(
         self, row: str, variant: str, scale: str, of_model: Collection[str], of_task: Collection[str]

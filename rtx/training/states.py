@@ -88,7 +88,9 @@ def refuse_another(checkpoint: dict[str, Any], card: dict[str, Any], precision: 
     changed = sorted(key for key in now.keys() | then.keys() if now.get(key) != then.get(key))
     if changed:
         old, new = ({key: one.get(key) for key in changed} for one in (then, now))
-        raise CannotGoOn(f"resume: expected what the run began with, {old}, got {new}; or use other --runs")
+        begun = f"resume: this run began with {old}, but now it is {new}"
+        raise CannotGoOn(f"{begun}; use the former values, or another folder for --runs")
     had = checkpoint["epoch"] + (checkpoint["batches"] > 0)  # an epoch that has begun counts
     if epochs is not None and had > epochs:
-        raise CannotGoOn(f"epochs: expected at least {had}, as the run has had, got {epochs}; or use other --runs")
+        few = f"epochs: expected at least {had}, because the run has had so many, got {epochs}"
+        raise CannotGoOn(f"{few}; or use another folder for --runs")

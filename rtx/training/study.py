@@ -134,7 +134,7 @@ class SharedStudy:
                         trial.set_user_attr(key, note)
                     self.study.tell(trial, value, state)
                 else:
-                    log.warning("another process took run %s for dead, so the run will be taken again", trial.number)
+                    log.warning("another process wrongly counted run %s as dead, so it will be repeated", trial.number)
 
     def _trials(self, state: TrialState) -> list[FrozenTrial]:
         return self.study.get_trials(deepcopy=False, states=(state,))

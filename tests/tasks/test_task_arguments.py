@@ -61,7 +61,7 @@ def test_a_wrong_split_suggests_the_nearest(name):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"order": "fresh"}, "order: .* digits has 1439"),
+        ({"order": "fresh"}, "order or batching: 'fresh' .* digits .* 1439"),
         ({"order": "freshly"}, "order: 'freshly' .* 'fresh'"),
         ({"batch_size": 0}, "batch_size: .* got 0"),
         ({"limit": 0}, "limit: .* got 0"),

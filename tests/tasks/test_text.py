@@ -96,7 +96,7 @@ def test_words_are_cut_at_blanks_or_at_marks_and_lines_are_words():
 
 def test_symbols_and_tokens_that_are_not_there_are_refused():
     known = vocabulary("characters", "abc")
-    with pytest.raises(ValueError, match="text: 'd' is none of the 3 characters of the training side"):
+    with pytest.raises(ValueError, match="^text: 'd' .* 3 characters"):
         known.encode("abd")
     for token in (-1, 3):
         with pytest.raises(ValueError, match=f"tokens: expected numbers from 0 to 2, got {token}"):

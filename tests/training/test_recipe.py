@@ -150,7 +150,7 @@ def test_another_recurrent_layer_brings_its_own_arguments():
     recipe = load_recipe("multi30k")
     plan = recipe.plan("baseline", overrides={"recurrent": "mc-rnn", "block": 3})
     assert (plan.hyperparameters["recurrent"], plan.hyperparameters["block"]) == ("mc-rnn", 3)
-    with pytest.raises(ValueError, match="^key: 'block'"):
+    with pytest.raises(ValueError, match="^--set: 'block'"):
         recipe.plan("mc-rnn-3", overrides={"recurrent": "gru", "block": 3})
 
 
@@ -173,8 +173,8 @@ def test_a_value_that_a_row_has_anyway_is_no_change(recipe):
         (("gruu",), "model", "gruu"),
         (("gru", "plan"), "variant", "plan"),
         (("gru", None, {}, "quik"), "scale", "quik"),
-        (("gru", None, {"learning_rat": 1}), "key", "learning_rat"),
-        (("gru", None, {"window": 3}), "key", "window"),
+        (("gru", None, {"learning_rat": 1}), "--set", "learning_rat"),
+        (("gru", None, {"window": 3}), "--set", "window"),
         (("gru", None, {"epochs": 0}), "epochs", "0"),
         (("gru", None, {"batch_size": 1.5}), "batch_size", "1.5"),
         (("gru", None, {"learning_rate": "fast"}), "learning_rate", "fast"),
@@ -218,7 +218,7 @@ def test_task_arguments_come_from_row_variant_scale_and_overrides_in_this_order(
     # another task has other arguments
     assert (recipe.plan("a", scale="cpu").task, recipe.plan("a", scale="cpu").task_arguments) == ("digits", {})
     assert rows["a"]["task_arguments"] == {"length": 30, "size": 5} and "rows" in scales["quick"]
-    with pytest.raises(ValueError, match="^key: 'lenght'.*'length'"):
+    with pytest.raises(ValueError, match="^--set: 'lenght'.*'length'"):
         recipe.plan("a", overrides={"lenght": 7})
 
 

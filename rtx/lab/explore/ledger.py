@@ -1,4 +1,4 @@
-"""The ledger browser: a paper's table with our numbers beside the paper's; a click says what stands behind one."""
+"""The ledger browser: a recipe's table with our numbers beside the paper's; a click says what stands behind one."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from rtx.training.recipe import Recipe, load_recipe, recipe_names
 
 
 def ledger(recipe: str = "nottingham", results: str | Path = LEDGER) -> Page:
-    """Every paper's table, with a choice of the table, and a button for each of its cells.
+    """The table of every recipe, with a choice of the table, and a button for each of its cells.
 
     Args:
         recipe: the one shown at first.
@@ -28,7 +28,7 @@ def ledger(recipe: str = "nottingham", results: str | Path = LEDGER) -> Page:
 
 
 def _table(recipe: Recipe, folder: Path) -> dict[str, Any]:
-    """A paper's table, with a line for each group of runs and one for each row without runs."""
+    """A recipe's table, with a line for each group of runs and one for each row without runs."""
     found, task, lines = tables.cells(recipe, folder), task_by_name(recipe.task), tables.rows(recipe, folder)
     groups = [(f"{model} {place}", runs) for model in found for place, runs in enumerate(found[model] or [[]])]
     rows = []

@@ -1,4 +1,4 @@
-"""Tasks whose sequences are drawn. They ask one question only: how long does a model remember?"""
+"""Tasks with generated sequences. They test whether a model remembers, notices order, or looks up."""
 
 from rtx.tasks.toy.arithmetic import add, multiply
 from rtx.tasks.toy.copy_memory import copy_memory
