@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,17 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from rtx.models import MODELS, WHOLE, EncoderDecoder, LanguageModel, export_sequence, export_step, rnnsearch
+from rtx.models import (
+    MODELS,
+    WHOLE,
+    EncoderDecoder,
+    LanguageModel,
+    RTransformer,
+    Transformer,
+    export_sequence,
+    export_step,
+    rnnsearch,
+)
 from rtx.nn.linear_recurrence import RGLRU
 from rtx.nn.local_attention import LocalAttention
 from rtx.tasks.build import SequenceModel, hyperparameter_names
@@ -64,6 +75,20 @@ def test_exported_and_as_onnx_it_gives_the_same_numbers(name: str) -> None:
         if run is not None:
             (found,) = run(x.numpy())
             np.testing.assert_allclose(found, expected.numpy(), rtol=0, atol=1e-5)
+
+
+BY_DISTANCE = [partial(Transformer, position="relative"), partial(Transformer, position="alibi")]
+BY_DISTANCE += [partial(RTransformer, window=3, position="relative")]
+
+
+@pytest.mark.parametrize("make", BY_DISTANCE)
+@torch.no_grad()
+def test_with_positions_by_distance_the_length_is_open(make: Callable[..., nn.Module]) -> None:
+    model = make(d_model=8, layers=1, heads=2).eval()
+    program = exported("transformer", model)[0].module()
+    for T in (2, 40, 300):  # 300 positions are two blocks, except in a program
+        x = torch.randn(1, T, 8)
+        torch.testing.assert_close(program(x), model(x), rtol=0, atol=1e-5)
 
 
 @torch.no_grad()
