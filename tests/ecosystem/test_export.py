@@ -1,6 +1,7 @@
 """Every model can be exported: by `torch.export`, and as ONNX, which onnxruntime then runs on the CPU."""
 
 import logging
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -169,11 +170,27 @@ def in_torch(program: torch.export.ExportedProgram) -> Callable[..., list[object
     return flat
 
 
-@pytest.mark.parametrize(("name", "size"), [("character-transformer", 1), ("transformer-xl", 1), ("local", 2)])
-def test_a_window_in_which_no_two_examples_differ_is_refused(name: str, size: int) -> None:
-    model = LocalAttention(8, 2, window=size) if name == "local" else small(name, segment=size)
-    with pytest.raises(ValueError, match="^model: "):
+TOO_SMALL: list[tuple[str, dict[str, int]]] = [
+    ("character-transformer", {"segment": 1}),
+    ("transformer-xl", {"segment": 1}),
+    ("transformer-xl", {"memory": 1}),  # and a segment of 2
+    ("r-transformer", {"window": 1}),
+    ("tcn", {"kernel": 1}),
+    ("local", {"window": 2}),
+]
+
+
+@pytest.mark.parametrize(("name", "sizes"), TOO_SMALL)
+def test_a_size_with_which_no_two_examples_differ_is_refused(name: str, sizes: dict[str, int]) -> None:
+    model = LocalAttention(8, 2, **sizes) if name == "local" else small(name, **sizes)
+    with pytest.raises(ValueError, match=f"^model: .*{next(iter(sizes))}"):
         export_step(model, torch.randn(2, 8))
+
+
+@pytest.mark.parametrize("x", [torch.randn(1, 8), torch.tensor(1.0)])
+def test_an_example_without_two_streams_is_refused(x: torch.Tensor) -> None:
+    with pytest.raises(ValueError, match=f"^x: .*{re.escape(str(tuple(x.shape)))}"):
+        export_step(small("gru"), x)
 
 
 WITH_VALUES: dict[str, tuple[Callable[[], nn.Module], tuple[torch.Tensor, ...]]] = {
