@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from rtx.models.backbone import Backbone, check_backbone
 from rtx.nn.padding import turned
-from rtx.nn.validate import check_flag, check_tensor
+from rtx.nn.validate import check_flag, check_tensor, has_values
 
 
 class CausalEncoder(nn.Module):
@@ -65,7 +65,7 @@ class CausalEncoder(nn.Module):
             return
         hidden = _hidden("mask", mask)
         future = torch.ones(length, length, dtype=torch.bool, device=hidden.device).triu(1)
-        if hidden.shape != future.shape or not torch.equal(hidden, future):
+        if hidden.shape != future.shape or (has_values(hidden) and not torch.equal(hidden, future)):
             given = f"shape {tuple(mask.shape)}" if hidden.shape != future.shape else "another mask"
             raise ValueError(f"mask: expected the causal mask of shape {(length, length)}, {why}, got {given}")
 
@@ -77,6 +77,8 @@ class CausalEncoder(nn.Module):
         padding = padding[None] if padding.ndim == 1 else padding
         if padding.shape != x.shape[:2]:
             raise ValueError(f"{name}: expected {tuple(x.shape[:2])}, got {tuple(mask.shape)}")
+        if not has_values(padding):
+            return padding
         if bool(padding.all(1).any()):
             raise ValueError(f"{name}: expected a real position in each sequence, got one that is all padding")
         at_end = turned(padding, padding.long().argmin(1))
@@ -90,6 +92,6 @@ def _hidden(name: str, mask: Tensor) -> Tensor:
     check_tensor(name, mask)
     if mask.dtype == torch.bool:
         return mask
-    if not mask.is_floating_point() or not bool(((mask == 0) | (mask == -torch.inf)).all()):
+    if not mask.is_floating_point() or (has_values(mask) and not bool(((mask == 0) | (mask == -torch.inf)).all())):
         raise ValueError(f"{name}: expected bool, or 0 and -inf, got {mask.dtype} with other values")
     return mask == -torch.inf

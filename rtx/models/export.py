@@ -35,6 +35,8 @@ def export_step(model: nn.Module, x: Tensor) -> tuple[ExportedProgram, ExportedP
         model: a backbone, or a model of tokens or sequences around one.
         x: an example of one position of at least two streams, (B, D) or, for tokens, (B,).
     """
+    if x.ndim == 0 or len(x) < 2:
+        raise ValueError(f"x: expected one position of at least two streams, got shape {tuple(x.shape)}")
     step, examples, programs = Step(model), list[tuple[Any, ...]](), list[ExportedProgram]()
     with evaluating(step), torch.no_grad():
         for rows in (x[[0, 1]], x[[0, 1, 0]]):
@@ -54,7 +56,9 @@ def _check_growth(begun: Any, *examples: Any) -> None:
     """Raise a ValueError if two examples of a state do not show which of its sizes and numbers change."""
     for first, *others in zip(*map(_sizes, (begun, *examples)), strict=True):
         if len({*others}) == 1 and (first != others[0] or first == 0):
-            raise ValueError("model: expected a window of 3 positions or more, or segments of 2 or more, got fewer")
+            wrong = "two examples do not show which sizes of its state grow"
+            allowed = "segments of 2 or more (3 if the memory is 1), local windows and kernels of 2 or more"
+            raise ValueError(f"model: {wrong}. Expected {allowed}, and no attention window of 2")
 
 
 def _sizes(state: Any) -> list[int]:

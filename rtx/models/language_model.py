@@ -132,7 +132,7 @@ class LanguageModel(nn.Module):
         found = [prompt]
         for i in range(tokens):
             check_finite("logits", logits)
-            logits = logits.index_fill(1, never, -torch.inf)
+            logits = logits.index_fill(1, never.long(), -torch.inf)
             found.append(sample_token(logits, temperature, top_k, top_p, generator)[:, None])
             if i + 1 < tokens:
                 logits, state = self.step(found[-1].squeeze(1), state)

@@ -3,7 +3,7 @@
 Dai et al. (2019), Transformer-XL: Attentive Language Models beyond a Fixed-Length Context.
 """
 
-from typing import cast
+from typing import Any, cast
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -58,8 +58,6 @@ class TransformerXL(CausalModel):
         super().__init__()
         check_positive("layers", layers)
         attentions = [XLAttention(d_model, heads, dropout) for _ in range(layers)]
-        for other in attentions[1:]:
-            other.content_bias, other.position_bias = attentions[0].content_bias, attentions[0].position_bias
 
         def block(attention: XLAttention) -> nn.Sequential:
             sublayers = [SegmentMemory(attention, segment, memory), FeedForward(d_model, dropout=dropout)]
@@ -68,6 +66,13 @@ class TransformerXL(CausalModel):
         self.d_model = check_positive("d_model", d_model)
         self.dropout = nn.Dropout(dropout)
         self.blocks = nn.Sequential(*map(block, attentions))
+        self.register_load_state_dict_post_hook(_share)
+        _share(self)
+
+    def _apply(self, *arguments: Any, **options: Any) -> nn.Module:
+        super()._apply(*arguments, **options)  # on the meta device this makes several parameters of a shared one
+        _share(self)
+        return self
 
     def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
         """Read a piece of a stream, of any length. Pieces and steps may follow one another in any order."""
@@ -86,6 +91,13 @@ class TransformerXL(CausalModel):
         self.check_one(x)
         sublayers = (sublayer for block in self.blocks for sublayer in block.children())
         return step_through(sublayers, self.dropout(x), state)
+
+
+def _share(model: TransformerXL, *_: object) -> None:
+    """Give all layers the same u and v, also after `load_state_dict(assign=True)`."""
+    layers = [layer for layer in model.modules() if type(layer) is XLAttention]
+    for layer in layers[1:]:
+        layer.content_bias, layer.position_bias = layers[0].content_bias, layers[0].position_bias
 
 
 def receptive_field(layers: int, segment: int = 32, memory: int = 32, **others: object) -> int:

@@ -135,7 +135,8 @@ class MultiHeadAttention(Heads):
             if mask is None and T > 1:
                 return causal_attention(q, k, v, dropout)
             return masked_attention(q, k, v, mask, dropout)
-        if mask is not None or T <= BLOCK:
+        # An exported program has one block. Several would limit it to lengths with the same number of blocks.
+        if mask is not None or torch.compiler.is_compiling() or T <= BLOCK:
             return self.gather(F.dropout(self.softmax(q, k, mask), dropout), v)
         outputs = []
         for start in range(0, T, BLOCK):

@@ -46,7 +46,7 @@ class CausalConv(nn.Module):
         """How many positions back an output reads: (k - 1) d."""
         return (self.kernel - 1) * self.dilation
 
-    def filters(self) -> Float[Tensor, "outputs inputs kernel"]:
+    def filters(self) -> Float[Tensor, "outputs {self.inputs//self.groups} kernel"]:
         """Return the filters, the oldest position first."""
         if self.gain is None:
             return self.direction
@@ -88,5 +88,5 @@ class LocalConv(CausalConv):
         return super()._convolve(x).tanh()
 
 
-def _norms(filters: Float[Tensor, "outputs inputs kernel"]) -> Float[Tensor, "outputs 1 1"]:
+def _norms(filters: Float[Tensor, "outputs group kernel"]) -> Float[Tensor, "outputs 1 1"]:
     return torch.linalg.vector_norm(filters, dim=(1, 2), keepdim=True)

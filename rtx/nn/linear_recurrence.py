@@ -28,6 +28,8 @@ def linear_scan(a: Float[Tensor, "B T D"], b: Float[Tensor, "B T D"]) -> Float[T
         a: the factor of the state, for each number.
         b: the term that is added.
     """
+    if b.ndim != 3:
+        raise ValueError(f"a and b: expected the shape (batch, time, width), got {tuple(b.shape)}")
     shift = 1
     while shift < a.shape[1]:
         late = a[:, shift:]

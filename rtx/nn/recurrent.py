@@ -73,10 +73,10 @@ def run_network(
         run: calls the network.
         network: whose dtype is used instead.
         x: input.
-        state: of the network.
+        state: of the network. It may have another dtype than `x`, because it was made under autocast.
     """
     if not (x.is_cuda and torch.is_autocast_enabled("cuda") and torch.get_autocast_dtype("cuda") == torch.bfloat16):
-        return run(x, state)
+        return run(x, map_state(lambda part: part.to(x.dtype), state))
     dtype = next(network.parameters()).dtype
     with torch.autocast("cuda", enabled=False):
         return run(x.to(dtype), map_state(lambda part: part.to(dtype), state))

@@ -107,8 +107,8 @@ class SegmentMemory(nn.Module):
     def introspect(self, x: Float[Tensor, "B T D"], state: State | None = None) -> dict[str, Float[Tensor, "B H T S"]]:
         """Return the four terms of the scores by name, and "weights", the attention weights without dropout.
 
-        Rows are the T positions of `x`. Columns are the positions in `state`, then those of `x`. All values are 0
-        where a position does not attend to another.
+        Rows are the T positions of `x`. Columns are the positions in `state` that `x` can see (the memory and the
+        segment so far), then those of `x`. All values are 0 where a position does not attend to another.
         """
         past, count = self._visible(state, x)
         queries, context, mask = self._segments(x, past, count)
@@ -116,7 +116,8 @@ class SegmentMemory(nn.Module):
         found = self.attention.terms(q, k) | {"weights": self.attention.softmax(q, k, mask)}
         padded = context.shape[1] - queries.shape[1] - (past.shape[1] - count)  # columns before the first real one
         rows, columns = slice(count, count + x.shape[1]), slice(padded, padded + past.shape[1] + x.shape[1])
-        return {name: _on_one_axis(part * mask, x.shape[0])[:, :, rows, columns] for name, part in found.items()}
+        found = {name: _on_one_axis(part.masked_fill(~mask, 0.0), x.shape[0]) for name, part in found.items()}
+        return {name: part[:, :, rows, columns] for name, part in found.items()}
 
     def _segments(self, x: Tensor, past: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return C segments as a batch: queries (B · C, S, D), context (B · C, M + S, D), mask (B · C, 1, S, M + S).

@@ -78,7 +78,7 @@ def check_tokens(name: str, tokens: Tensor, vocabulary: int, ndim: int) -> None:
         raise ValueError(f"{name}: expected tokens of shape {axes}, at least one, got {tuple(tokens.shape)}")
     if tokens.dtype not in (torch.int32, torch.int64):  # torch's embedding takes no others
         raise ValueError(f"{name}: expected whole numbers of int32 or int64, got {tokens.dtype}")
-    if _has_values(tokens):
+    if has_values(tokens):
         low, high = int(tokens.min()), int(tokens.max())
         if low < 0 or high >= vocabulary:
             wrong = low if low < 0 else high
@@ -90,7 +90,7 @@ def check_lengths(name: str, lengths: Tensor, batch: int, longest: int) -> None:
     check_tensor(name, lengths)
     whole = not (lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == torch.bool)
     fits = whole and lengths.shape == (batch,)
-    if not fits or (_has_values(lengths) and not (int(lengths.min()) >= 1 and int(lengths.max()) <= longest)):
+    if not fits or (has_values(lengths) and not (int(lengths.min()) >= 1 and int(lengths.max()) <= longest)):
         raise ValueError(
             f"{name}: expected {batch} whole numbers from 1 to {longest}, one for each sequence, got {lengths.tolist()}"
         )
@@ -104,7 +104,7 @@ def check_finite(name: str, x: Tensor) -> None:
         raise ValueError(f"{name}: expected finite numbers, got {int(bad.sum())} NaN or infinite, the first at {first}")
 
 
-def _has_values(x: Tensor) -> bool:
+def has_values(x: Tensor) -> bool:
     """Whether the values of `x` can be read.
 
     There are none on the meta device and in FakeTensorMode. Inside `torch.func.vmap` there is one for each sample.

@@ -48,6 +48,16 @@ def test_the_causal_mask_may_have_each_of_torchs_forms(mask: torch.Tensor | None
     torch.testing.assert_close(ours()(x[:, 0], mask, is_causal=True), ours()(x, CAUSAL)[:, 0])
 
 
+@pytest.mark.parametrize("mask", [CAUSAL, nn.Transformer.generate_square_subsequent_mask(6)])
+@torch.no_grad()
+def test_exported_or_compiled_it_gives_the_same_numbers(mask: torch.Tensor) -> None:
+    encoder = ours(batch_first=True)
+    inputs = torch.randn(2, 6, 8), mask, mask[[0, 2]].flip(1)  # padding at the start
+    compiled = torch.compile(encoder, fullgraph=True, backend="eager")
+    for run in (torch.export.export(encoder, inputs).module(), compiled):
+        torch.testing.assert_close(run(*inputs), encoder(*inputs), rtol=0, atol=1e-5)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_a_padded_sequence_has_the_outputs_that_it_has_alone(name: str) -> None:
     torch.manual_seed(0)

@@ -1,7 +1,9 @@
 """Every model can be exported: by `torch.export`, and as ONNX, which onnxruntime then runs on the CPU."""
 
 import logging
+import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,17 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from rtx.models import MODELS, WHOLE, EncoderDecoder, LanguageModel, export_sequence, export_step, rnnsearch
+from rtx.models import (
+    MODELS,
+    WHOLE,
+    EncoderDecoder,
+    LanguageModel,
+    RTransformer,
+    Transformer,
+    export_sequence,
+    export_step,
+    rnnsearch,
+)
 from rtx.nn.linear_recurrence import RGLRU
 from rtx.nn.local_attention import LocalAttention
 from rtx.tasks.build import SequenceModel, hyperparameter_names
@@ -64,6 +76,20 @@ def test_exported_and_as_onnx_it_gives_the_same_numbers(name: str) -> None:
         if run is not None:
             (found,) = run(x.numpy())
             np.testing.assert_allclose(found, expected.numpy(), rtol=0, atol=1e-5)
+
+
+BY_DISTANCE = [partial(Transformer, position="relative"), partial(Transformer, position="alibi")]
+BY_DISTANCE += [partial(RTransformer, window=3, position="relative")]
+
+
+@pytest.mark.parametrize("make", BY_DISTANCE)
+@torch.no_grad()
+def test_with_positions_by_distance_the_length_is_open(make: Callable[..., nn.Module]) -> None:
+    model = make(d_model=8, layers=1, heads=2).eval()
+    program = exported("transformer", model)[0].module()
+    for T in (2, 40, 300):  # 300 positions are two blocks, except in a program
+        x = torch.randn(1, T, 8)
+        torch.testing.assert_close(program(x), model(x), rtol=0, atol=1e-5)
 
 
 @torch.no_grad()
@@ -144,11 +170,27 @@ def in_torch(program: torch.export.ExportedProgram) -> Callable[..., list[object
     return flat
 
 
-@pytest.mark.parametrize(("name", "size"), [("character-transformer", 1), ("transformer-xl", 1), ("local", 2)])
-def test_a_window_in_which_no_two_examples_differ_is_refused(name: str, size: int) -> None:
-    model = LocalAttention(8, 2, window=size) if name == "local" else small(name, segment=size)
-    with pytest.raises(ValueError, match="^model: "):
+TOO_SMALL: list[tuple[str, dict[str, int]]] = [
+    ("character-transformer", {"segment": 1}),
+    ("transformer-xl", {"segment": 1}),
+    ("transformer-xl", {"memory": 1}),  # and a segment of 2
+    ("r-transformer", {"window": 1}),
+    ("tcn", {"kernel": 1}),
+    ("local", {"window": 2}),
+]
+
+
+@pytest.mark.parametrize(("name", "sizes"), TOO_SMALL)
+def test_a_size_with_which_no_two_examples_differ_is_refused(name: str, sizes: dict[str, int]) -> None:
+    model = LocalAttention(8, 2, **sizes) if name == "local" else small(name, **sizes)
+    with pytest.raises(ValueError, match=f"^model: .*{next(iter(sizes))}"):
         export_step(model, torch.randn(2, 8))
+
+
+@pytest.mark.parametrize("x", [torch.randn(1, 8), torch.tensor(1.0)])
+def test_an_example_without_two_streams_is_refused(x: torch.Tensor) -> None:
+    with pytest.raises(ValueError, match=f"^x: .*{re.escape(str(tuple(x.shape)))}"):
+        export_step(small("gru"), x)
 
 
 WITH_VALUES: dict[str, tuple[Callable[[], nn.Module], tuple[torch.Tensor, ...]]] = {

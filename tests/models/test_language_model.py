@@ -6,13 +6,14 @@ import torch
 from oracles import stream
 from torch import nn
 
-from rtx.models import RNN, CharacterTransformer, LanguageModel, RTransformer, Transformer
+from rtx.models import RNN, CharacterTransformer, LanguageModel, RTransformer, Transformer, TransformerXL
 
 BACKBONES = {
     "gru": lambda: RNN(8, 2, "gru"),
     "r-transformer": lambda: RTransformer(8, 2, 2, 3),
     "transformer": lambda: Transformer(8, 2, 2),
     "character-transformer": lambda: CharacterTransformer(8, 2, 2, 4),
+    "transformer-xl": lambda: TransformerXL(8, 2, 2, 4, 4),  # has parameters that its layers share
 }
 
 
@@ -71,7 +72,8 @@ def test_generated_text_is_that_of_reading_the_whole_text_for_each_token(model):
     expected = prompt
     for _ in range(6):
         expected = torch.cat([expected, model(expected)[:, -1].argmax(-1, keepdim=True)], 1)
-    assert torch.equal(model.generate(prompt, 6, temperature=0), expected)
+    for kind in (torch.int32, torch.int64):
+        assert torch.equal(model.generate(prompt.to(kind), 6, temperature=0), expected)
 
 
 def test_a_seed_always_gives_the_same_text_and_another_seed_another_one(model):

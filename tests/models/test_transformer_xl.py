@@ -85,6 +85,13 @@ def test_introspect_on_a_continuation_has_the_columns_of_the_memory():
         torch.testing.assert_close(part, whole[name][:, :, 7:, 2:], rtol=0, atol=1e-12)
 
 
+def test_introspect_is_zero_where_a_nan_is_hidden():
+    xl, x = layer(segment=3, memory=1), torch.randn(1, 5, 6, dtype=torch.float64)
+    x[:, 4] = torch.nan
+    for part in xl.introspect(x).values():
+        assert not part[:, :, :4, 4].any()
+
+
 @pytest.mark.parametrize("norm", ["post", "pre"])
 @pytest.mark.parametrize("segment", [1, 3, 7])
 def test_with_a_memory_of_the_whole_past_it_is_attention_to_the_whole_past(segment, norm):

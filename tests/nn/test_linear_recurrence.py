@@ -81,6 +81,12 @@ def test_the_state_is_float32_in_half_precision():
     assert kept.max() < 1 and (kept.to(torch.bfloat16) == 1).any()
 
 
+def test_a_sequence_without_a_batch_is_refused():
+    for method in (layer(), layer().introspect):
+        with pytest.raises(ValueError, match=r"\(5, 6\)"):
+            method(torch.randn(5, 6, dtype=torch.float64))
+
+
 def test_introspect_returns_the_terms_of_the_recurrence():
     model, x = layer(), torch.randn(2, 9, 6, dtype=torch.float64)
     found = model.introspect(x)

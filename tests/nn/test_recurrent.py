@@ -1,4 +1,4 @@
-"""torch's recurrent networks on a GPU under autocast, which would otherwise compute in float16."""
+"""torch's recurrent networks under autocast; on a GPU they would otherwise compute in float16."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,6 +57,16 @@ def test_under_bfloat16_autocast_a_network_computes_in_its_own_dtype(make):
         model.read(x, map_state(torch.Tensor.bfloat16, state))
         assert torch.is_autocast_enabled("cuda")
     assert y.dtype == torch.float32 and seen.given and all(one == ({torch.float32}, False) for one in seen.given)
+
+
+@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+@torch.no_grad()
+def test_a_state_made_under_autocast_can_be_used_outside_it(make):
+    torch.manual_seed(0)
+    model, x = make().eval(), torch.randn(2, 5, 6)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        _, state = model.read(x)
+    assert torch.equal(model(x, state), model(x, map_state(torch.Tensor.float, state)))
 
 
 def test_float16_autocast_is_left_to_torch():
