@@ -118,8 +118,8 @@ show("MNIST", "hoisted", "hoisted, no dropout of weights")
 # ## 3. Hoist
 #
 # The published code copies each window and lets a GRU read it. Take four positions, and windows of length 3. Position 2 is in the windows 2, 3 and 4. So the GRU computes $W x_2 + b$
-# three times. In all, it computes $4 \cdot 3 = 12$ projections. With two pads there are only $4 + 2 = 6$ different
-# projections. **Hoisting** moves what does not change out of the loop: we project each position once.
+# three times. In all, it computes $4 \cdot 3 = 12$ projections. With two pads there are only $4 + 2 = 6$ positions
+# to project. **Hoisting** moves what does not change out of the loop: we project each position once.
 #
 # **Exercise 1** (medium, 15 minutes). Write LocalRNN in this way. `project(x)` maps positions $(B, S, D)$ to their projections. `step(a, h)` returns the new states
 # of many windows, from projections `a` and states `h`. One call of `step` does step $i$ of all windows.
@@ -278,7 +278,7 @@ for T in (256, 512, 1024):
     print(f"T = {T:4}: whole table {kept(whole, T):6,.0f} KiB, in blocks {kept(in_blocks, T):6,.0f} KiB")
 
 # %% [markdown]
-# The result is the same, but it needs no less memory: autograd keeps all pieces for the backward pass. The stored steps cut the queries into blocks, but not the keys into pieces:
+# The result is the same, but it needs no less memory: for each piece, autograd keeps its scores and its weights. The stored steps cut the queries into blocks, but not the keys into pieces. There the memory falls:
 
 # %%
 show("MNIST", "hoisted", "+ attention in blocks")
@@ -444,7 +444,7 @@ print(f"MC-RNN with three channels / LSTM: {mc_rnn['multiply_adds_g'] / lstm['mu
 # In one stored run on one processor:
 #
 # - **Count:** shares of multiply-adds and of time roughly agreed on characters ($D = 512$), but not on MNIST ($D = 32$).
-# - **Hoist:** LocalRNN became clearly faster, but the whole step did not.
+# - **Hoist:** LocalRNN became clearly faster. The two whole steps did not, but single blocks with $D = 512$ did.
 # - **Blocks:** saved a quarter to a half of the time on MNIST.
 # - **Recompute:** less memory, more time. With cheap random numbers the step was about as fast as without recomputing.
 # - **Fuse:** a fused LocalRNN saved memory. With a fused attention, the step took half as long.

@@ -150,7 +150,7 @@ print(f"largest difference from rtx: {(ours - theirs).abs().max():.4f}")
 # ## 3. Does looking help?
 #
 # Without attention, the decoder gets the same vector of the source at every step. `studies/dates_translated.py`
-# trains six models of about 131,000 parameters, from three random starts (**seeds**). Its dates have no seconds. An **update** is one step of Adam on 32 pairs.
+# trains six models of about 131,000 parameters, from three random starts (**seeds**). Its dates have no seconds, and it tests 200 pairs. An **update** is one step of Adam on 32 pairs.
 # Each model has the better of two [learning rates](../docs/glossary.md#learning-rate) (0.003 and 0.01), chosen on validation pairs with the first seed. (Last annotation: test BLEU chose.)
 #
 # - **RNNSearch** (Bahdanau, Cho & Bengio 2015), with GRUs. The encoder reads **forwards** only, or in **both directions**.
@@ -238,7 +238,7 @@ for what, measure in {"all words visible": "right", "the word hidden": "right wi
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# Yes. RNNSearch, forwards, has this weight with seed 1, and still writes every weekday. The comma's annotation is the state of a network that has just read the weekday.
+# Yes. RNNSearch, forwards, has this weight with seed 1, and still writes every weekday. A likely reason: the comma's annotation is the state of a network that has just read the weekday. (We did not hide the comma, too.)
 #
 # </details>
 #

@@ -377,7 +377,8 @@ print("Griffin, block by block:", [weigh(block) for block in states["Griffin"]])
 # What must be kept after 10,000 positions? And in a large model?
 
 # %%
-print(f"10,000 positions: Transformer {cache_bytes(10_000, 3, 32):,} bytes, Griffin {kept['Griffin'][-1]:,}")
+windows = kept["R-Transformer"][-1] - kept["Transformer"][-1]  # of its LocalRNNs
+print(f"10,000 positions: Transformer {cache_bytes(10_000, 3, 32):,} bytes, R-Transformer {cache_bytes(10_000, 3, 32) + windows:,}, Griffin {kept['Griffin'][-1]:,}")
 half_precision = cache_bytes(8192, 26, 2560) / 2
 print(f"8,192 positions, 26 layers, 2,560 wide, 16 bits: {half_precision / 1e9:.1f} GB for one stream")
 

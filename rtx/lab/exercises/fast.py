@@ -86,7 +86,7 @@ def _cases() -> list[tuple[_Pieces, int]]:
 def _one_at_a_time(answer: Tensor, case: tuple[Any, ...]) -> Tensor:
     """Return the answer, or infinities if several pieces were held (-), or a piece was computed twice (+)."""
     piece, n = case
-    if piece.held > 1:
+    if piece.held > 2:  # a first piece that was computed before the loop may still have a name
         return torch.full_like(answer, -math.inf)
     return torch.full_like(answer, math.inf) if len(piece.given) > n else answer
 
