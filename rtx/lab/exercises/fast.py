@@ -79,7 +79,7 @@ class _Pieces:
 
 def _cases() -> list[tuple[_Pieces, int]]:
     """Return ordinary scores; scores of about 200 and -200; rising and falling maxima that are far apart."""
-    tops = ((0, 0.5, -0.5), (200, 201, 199, 200), (-200, -199, -201), (-120, 0, 120), (120, 0, -120))
+    tops = ((0, 0.5, -0.5, 0), (200, 201, 199, 200), (-200, -199, -201, -200), (-120, 0, 40, 120), (120, 0, -40, -120))
     return [(_Pieces(*each), len(each)) for each in tops]
 
 
