@@ -78,8 +78,10 @@ def _entries(
     """
     loaded = load_recipe(recipe)
     values = loaded.sweep_values(variant, scale) if sweep else set or {}
-    if sweep and (set or not values):
-        raise ValueError(f"sweep: expected values in the recipe {recipe}, and none in the list")
+    if sweep and set:
+        raise ValueError(f"sweep: expected no `set` beside it for {recipe}, got {set}")
+    if sweep and not values:
+        raise ValueError(f"sweep: the recipe {recipe} names no values to choose from")
     points = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
     for model, seed in product(models, seeds):
         row, how = (recipe, model, scale, check_seed("seeds", seed)), (recipe, model, variant, scale, seed, epochs)
