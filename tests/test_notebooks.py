@@ -244,7 +244,9 @@ def test_the_findings_have_every_model_of_the_search_on_jsb() -> None:
             name += ", narrower" * ("d_model=140" in line[0].variant)
             name += ", at 2e-4" * (line[0].variant == "strong+learning_rate=0.0002")
             best = f"{min(epochs)} to {max(epochs)}"
-            found.append([name, str(tried or "–"), f"{line[0].parameters:,}", best, f"{mean(tests):.2f} ± {stdev(tests):.2f}"])
+            found.append(
+                [name, str(tried or "–"), f"{line[0].parameters:,}", best, f"{mean(tests):.2f} ± {stdev(tests):.2f}"]
+            )
             eight = ("lstm", "r-transformer", "r-transformer, at 2e-4", "r-transformer, without attention")
             assert [run.seed for run in line] == [*range(8 if name in eight else 3)]
             assert {run.budget for run in line} == {None}

@@ -67,7 +67,7 @@ def ahead(
 def needs(results: Path, recipe: str, model: str, changes: Sequence[str], variant: str | None = None) -> Look:
     """Is a model ahead of the same model with each of these settings, such as "heads=0"? By default in the own variant.
 
-    In the variant `strong`, each has the learning rate, norm and positions that validation prefers.
+    In the variant `strong`, each has the learning rate, norm, positions and dropout that validation prefers.
     """
     loaded = load_recipe(recipe)
     task, groups = task_by_name(loaded.task), defaultdict[str, list[list[Result]]](list)

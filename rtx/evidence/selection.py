@@ -13,7 +13,7 @@ from rtx.training.recipe import Recipe
 
 EQUAL_SIZES = ("same-parameters", "same-flops")  # variants that make models equal in size
 TRAINING = ("learning_rate", "epochs", "seconds")  # settings that change neither the model nor its data
-TUNED = ("norm", "position")  # settings of a model that validation chooses in the variant strong
+TUNED = ("norm", "position", "dropout")  # settings of a model that validation chooses in the variant strong
 
 
 def unchanged(run: Result) -> bool:

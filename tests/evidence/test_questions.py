@@ -222,7 +222,7 @@ def test_a_part_is_needed_if_the_model_without_it_is_behind(put, find):
 def test_in_the_variant_strong_each_model_has_the_settings_that_validation_chose(put, find):
     for seed in range(4):
         put("r-transformer", 2.2 + seed / 10, seed, variant="strong+learning_rate=0.001")
-        put("r-transformer", 1.0 + seed / 10, seed, variant="strong+heads=0+learning_rate=0.0002+norm=pre")
+        put("r-transformer", 1.0 + seed / 10, seed, variant="strong+dropout=0.3+heads=0+learning_rate=0.0002+norm=pre")
         put("r-transformer", 9.0, seed, variant="strong+heads=0+learning_rate=0.002", validation=9.0)  # a worse choice
     asked = {"changes": ["heads=0"], "variant": "strong"}
     assert find("needs", "nottingham", "r-transformer", **asked).verdict == "fails"
