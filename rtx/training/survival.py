@@ -114,8 +114,9 @@ class Survival(Callback):
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Keep the weights that were validated if they are the best so far."""
         score = float(trainer.callback_metrics["validation"])
-        if math.isnan(score):
-            raise Exploded(f"validation: became nan after step {trainer.global_step}, expected a number; {self.kept()}")
+        if not math.isfinite(score):
+            step = trainer.global_step
+            raise Exploded(f"validation: became {score} after step {step}, expected a finite number; {self.kept()}")
         if math.isnan(self.score) or (score < self.score if self.mode == "min" else score > self.score):
             self.epoch, self.score = trainer.current_epoch, score
             with pl_module.as_validated():  # type: ignore[operator]

@@ -26,7 +26,7 @@ from rtx.training.evaluate import evaluate
 from rtx.training.fit import new_trainee, run_folder
 from rtx.training.lock import lock_folder
 from rtx.training.recipe import load_recipe
-from rtx.training.states import CannotGoOn
+from rtx.training.states import CannotGoOn, Exploded
 from rtx.training.survival import Stopped, Survival
 
 CPU = {"accelerator": "cpu", "enable_progress_bar": False}
@@ -352,23 +352,18 @@ def test_predictions_that_are_nan_end_the_run_where_they_would_count_as_wrong_an
     assert not (tmp_path / "results").exists()
 
 
-@pytest.mark.parametrize(
-    ("split", "message"),
-    [
-        ("validation", r"^validation: .*nan.* 4.*last\.ckpt"),
-        ("test", r"^test: .*nan"),
-    ],
-)
-def test_a_score_that_is_nan_in_one_batch_ends_the_run_without_a_result(
-    recipe, tiny_task, run, monkeypatch, tmp_path, split, message
+@pytest.mark.parametrize("bad", ["nan", "inf"])
+@pytest.mark.parametrize(("split", "message"), [("validation", r" 4.*last\.ckpt"), ("test", "")])
+def test_a_score_that_is_not_finite_in_one_batch_ends_the_run_without_a_result(
+    recipe, tiny_task, run, monkeypatch, tmp_path, split, message, bad
 ):
     def broken(asked):
         first, *others = tiny_task.split(asked)
-        return [Example(first.inputs, first.target.clone().fill_(float("nan"))) if asked == split else first, *others]
+        return [Example(first.inputs, first.target.clone().fill_(float(bad))) if asked == split else first, *others]
 
     monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, examples=broken))
-    with pytest.raises(ValueError, match=message):
-        run(recipe.plan("gru"))
+    with pytest.raises(Exploded, match=f"^{split}: .*{bad}.*{message}"):
+        run(recipe.plan("gru", overrides={"stop_after": 1}))
     assert not (tmp_path / "results").exists()
 
 
