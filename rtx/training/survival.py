@@ -72,6 +72,7 @@ class Survival(Callback):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Handle signals from here on instead of Lightning, which restores the former handlers at the end."""
+        (self.folder / "best.safetensors").unlink(missing_ok=True)  # a run that goes on to more epochs is unfinished
         self.saved_at, self.ended, self.training = time.monotonic(), None, True
         handle_signals(self._on_signal)
 

@@ -303,16 +303,27 @@ def test_the_checkpoint_of_another_model_is_refused_and_left_alone(recipe, run, 
     assert last.read_bytes() == before
 
 
-def test_the_epoch_that_a_run_was_stopped_in_counts(recipe, run):
-    class Stop(Callback):
-        def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
-            if (trainer.current_epoch, batch_idx) == (1, 1):
-                survival = next(one for one in trainer.callbacks if isinstance(one, Survival))
-                survival.stop_at = 0.0
+class StopInEpoch2(Callback):
+    def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
+        if (trainer.current_epoch, batch_idx) == (1, 1):
+            survival = next(one for one in trainer.callbacks if isinstance(one, Survival))
+            survival.stop_at = 0.0
 
+
+def test_a_finished_run_that_went_on_and_was_stopped_is_not_begun_afresh(recipe, run):
+    plan = recipe.plan("gru")
+    run(plan, epochs=1)
+    with pytest.raises(Stopped, match="of epoch 2"):
+        run(plan, resume=True, callbacks=[StopInEpoch2()])
+    with pytest.raises(ValueError, match="gru-plain-s0 .*--resume"):
+        run(plan)
+    assert score(run(plan, resume=True)) == score(run(plan, "b"))
+
+
+def test_the_epoch_that_a_run_was_stopped_in_counts(recipe, run):
     plan = recipe.plan("gru", overrides={"epochs": 4})
     with pytest.raises(Stopped, match="of epoch 2"):
-        run(plan, callbacks=[Stop()])
+        run(plan, callbacks=[StopInEpoch2()])
     with pytest.raises(ValueError, match="^epochs: .*2.*1"):
         run(plan, epochs=1, resume=True)
     assert read_result(run(plan, epochs=2, resume=True)).budget == "2 of 4 epochs"
