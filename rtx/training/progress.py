@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lightning import LightningModule, Trainer
-from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.callbacks import Callback, Timer
 from torch import nn
 
 from rtx.tasks import Task
@@ -51,6 +51,8 @@ class Progress(Callback):
         done = trainer.fit_loop.total_batch_idx + 1
         epochs = int(trainer.max_epochs or settings.epochs)
         left = seconds / max(done - self.before, 1) * (epochs * steps - done)
+        timer = next(one for one in trainer.callbacks if isinstance(one, Timer))  # counts a resumed run whole
+        limit = timer.time_remaining()
         scores = {name: float(value) for name, value in trainer.callback_metrics.items()}
         return {
             "seconds": round(seconds),
@@ -60,7 +62,7 @@ class Progress(Callback):
             "steps": steps,
             "loss": scores.get("train_loss"),
             "validation": scores.get("validation"),
-            "seconds_left": round(left if settings.seconds is None else min(left, max(settings.seconds - seconds, 0))),
+            "seconds_left": round(left if limit is None else min(left, max(limit, 0))),
             "may_end_early": settings.stop_after is not None or settings.stop_at is not None,
         }
 
