@@ -104,7 +104,7 @@ def test_two_sweeps_of_one_row_run_at_once_and_a_dead_run_of_one_is_taken_again(
         return 0.0, {}
 
     run(one, lambda _: run(other, lambda _: (0.0, {})))
-    assert [trial.value for trial in one.study.trials] == [0] and [trial.value for trial in other.study.trials] == [None, 0]
+    assert [[trial.value for trial in shared.study.trials] for shared in (one, other)] == [[0], [None, 0]]
 
 
 @pytest.mark.slow
