@@ -87,7 +87,7 @@ def fit(
         mode, enough = trainee.task.best, settings.stop_at
         ours.append(EarlyStopping("validation", patience=patience, mode=mode, stopping_threshold=enough))
     if tell:
-        ours.append(Progress(plan, tell))
+        ours.append(Progress(plan, tell, timer))
     with quiet(), interruptible(folder), float32_cudnn():
         fitted = _lightning_trainer(folder, epochs, [*ours, *callbacks], **trainer)
         if compiled:

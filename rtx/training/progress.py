@@ -18,8 +18,8 @@ Tell = Callable[[str, dict[str, Any]], None]
 class Progress(Callback):
     """Tells what is trained, then about every `every_seconds` how far the training is, then that it ended."""
 
-    def __init__(self, plan: Plan, tell: Tell, every_seconds: float = 10.0) -> None:
-        self.plan, self.tell, self.every_seconds = plan, tell, every_seconds
+    def __init__(self, plan: Plan, tell: Tell, timer: Timer, every_seconds: float = 10.0) -> None:
+        self.plan, self.tell, self.timer, self.every_seconds = plan, tell, timer, every_seconds
         self.began = self.told = 0.0
         self.before = 0  # batches that a resumed run had done
 
@@ -51,8 +51,7 @@ class Progress(Callback):
         done = trainer.fit_loop.total_batch_idx + 1
         epochs = int(trainer.max_epochs or settings.epochs)
         left = seconds / max(done - self.before, 1) * (epochs * steps - done)
-        timer = next(one for one in trainer.callbacks if isinstance(one, Timer))  # counts a resumed run whole
-        limit = timer.time_remaining()
+        limit = self.timer.time_remaining()  # None without a limit; it counts the earlier parts of a resumed run, too
         scores = {name: float(value) for name, value in trainer.callback_metrics.items()}
         return {
             "seconds": round(seconds),

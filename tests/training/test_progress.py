@@ -1,6 +1,8 @@
 """What a run tells while it trains."""
 
-from lightning.pytorch.callbacks import Callback, Timer
+from datetime import timedelta
+
+from lightning.pytorch.callbacks import Timer
 
 from rtx.training.fit import fit
 from rtx.training.progress import Progress
@@ -8,7 +10,7 @@ from rtx.training.progress import Progress
 
 def test_a_run_tells_what_it_trains_then_each_step_until_no_time_is_left(recipe, tmp_path):
     plan, told = recipe.plan("gru"), []
-    progress = Progress(plan, lambda *event: told.append(event), every_seconds=0)
+    progress = Progress(plan, lambda *event: told.append(event), Timer(), every_seconds=0)
     fit(plan, 0, tmp_path, 2, callbacks=[progress], accelerator="cpu", enable_progress_bar=False)
     (first, start), *between, (last, end) = told
     assert (first, last, end) == ("start", "trained", {"epochs": 2})
@@ -21,12 +23,9 @@ def test_a_run_tells_what_it_trains_then_each_step_until_no_time_is_left(recipe,
 
 
 def test_the_time_left_of_a_resumed_run_does_not_have_the_seconds_of_its_earlier_part(recipe, tmp_path):
-    class Resumed(Callback):
-        def on_train_start(self, trainer, pl_module):
-            timer = next(one for one in trainer.callbacks if isinstance(one, Timer))
-            timer.load_state_dict({"time_elapsed": {"train": 99.9}})
-
-    plan, told = recipe.plan("gru", overrides={"epochs": 10**6, "seconds": 100.0}), []
-    callbacks = [Resumed(), Progress(plan, lambda *event: told.append(event), every_seconds=0)]
-    fit(plan, 0, tmp_path, callbacks=callbacks, accelerator="cpu", enable_progress_bar=False)
+    plan, told = recipe.plan("gru", overrides={"epochs": 10**6, "seconds": 100.0, "stop_at": 1e9}), []
+    timer = Timer(timedelta(seconds=100))
+    timer.load_state_dict({"time_elapsed": {"train": 99.9}})
+    progress = Progress(plan, lambda *event: told.append(event), timer, every_seconds=0)
+    fit(plan, 0, tmp_path, callbacks=[progress], accelerator="cpu", enable_progress_bar=False)
     assert {facts["seconds_left"] for kind, facts in told if kind == "progress"} == {0}
