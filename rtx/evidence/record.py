@@ -53,9 +53,8 @@ def train(
     """
     folder = run_folder(plan, seed, runs)
     with lock_folder(folder):
-        with float32_cudnn():
-            done = fit(plan, seed, folder, epochs, resume, **training)
-            test, details = _test(done, folder)
+        done = fit(plan, seed, folder, epochs, resume, **training)
+        test, details = _test(done, folder)
         result = replace(_result(plan, done, seed, test, details, command), chosen_from=dict(chosen_from or {}))
         path = ledger.write_result(result, results, done.ended)
         _save(folder / "best.safetensors", plan, done.trainee, result)  # last: this file marks the run as finished
@@ -65,7 +64,7 @@ def train(
 def _test(done: Fit, folder: Path) -> tuple[float, Scores]:
     """Return the test score, and the scores of what the model writes if the task has such scores."""
     trainer, trainee, details = done.trainer, done.trainee, Scores()
-    with quiet(), interruptible(folder):
+    with quiet(), interruptible(folder), float32_cudnn():
         if examine := examination(trainee.task, trainee.settings.carry):
             # on the device and in the precision of the training
             model = trainee.to(trainer.strategy.root_device).model

@@ -87,13 +87,13 @@ def unpacked(path: Path) -> bytes:
 def read_text(path: Path) -> str:
     """Return the text of a file in UTF-8, or in UTF-16 with a byte-order mark. Other text is a ValueError.
 
-    The text is in NFC, where an accented letter is one character if there is one. Its lines end in "\\n".
+    The text is in NFC, where an accented letter is one character if there is one. Each "\\r\\n" is read as "\\n".
     """
     content = unpacked(path)
     form = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"
     try:
         text = content.decode(form)
-        wrong = content.find(b"\0") if form == "utf-8" else -1  # UTF-16 without its mark, or no text at all
+        wrong = content.find(b"\0") if "\0" in text else -1  # UTF-16 without its mark, UTF-32, or no text at all
     except UnicodeDecodeError as error:
         wrong = error.start
     if wrong >= 0:

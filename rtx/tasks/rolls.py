@@ -1,6 +1,7 @@
 """Piano rolls: their form and notes; MATLAB files, MIDI files and sound; and what note counts alone predict."""
 
 import io
+import math
 from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from itertools import pairwise
@@ -101,7 +102,7 @@ def read_notes(path: Path, frame_seconds: float = FRAME_SECONDS) -> list[Note]:
     """Return the notes of a MIDI file: of all instruments but drums, each note rounded to frames.
 
     A frame is the same part of a quarter note in every file, whatever its tempo. `frame_seconds` is its length at 100
-    quarter notes a minute.
+    quarter notes a minute. A time halfway between two frames becomes the later one.
     """
     from pretty_midi import PrettyMIDI
 
@@ -113,7 +114,8 @@ def read_notes(path: Path, frame_seconds: float = FRAME_SECONDS) -> list[Note]:
         raise ValueError(f"{path}: expected a MIDI file ({str(error) or type(error).__name__})") from error
 
     def frame(seconds: float) -> int:
-        return round(midi.time_to_tick(seconds) / midi.resolution * QUARTER_SECONDS / frame_seconds)
+        frames = midi.time_to_tick(seconds) / midi.resolution * QUARTER_SECONDS / frame_seconds
+        return math.floor(frames + 0.5 + 1e-6)  # not `round`, which rounds halves to even numbers: 0.5 to 0, 1.5 to 2
 
     played = [note for instrument in midi.instruments if not instrument.is_drum for note in instrument.notes]
     return [Note(note.pitch - LOWEST, frame(note.start), frame(note.end)) for note in played]

@@ -41,6 +41,8 @@ def own_text(
 ) -> Task:
     """Texts of your own, split 90/5/5 % by position. No window crosses from one text to the next.
 
+    Of files with the same text only the first is read, so that no copy of a training text is in the test split.
+
     Args:
         path: a file, a folder of .txt files, or a list of both; by default the Python reference manual.
         unit: "characters", each with its combining marks; "words", with punctuation marks and without lines that have
@@ -52,7 +54,7 @@ def own_text(
     """
     cut = UNITS[check_choice("unit", unit, UNITS)]
     read = [manual()] if path is None else read_own(path).values()
-    texts = [text for text in read if text.strip()]
+    texts = [*dict.fromkeys(text for text in read if text.strip())]
     sha256 = hashlib.sha256("\0".join(texts).encode()).hexdigest()
     if unit == "words":
         texts = ["\n".join(filter(str.strip, text.split("\n"))) for text in texts]

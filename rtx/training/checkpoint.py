@@ -55,11 +55,11 @@ def load_checkpoint(path: str | Path) -> nn.Module:
         with torch.device("meta"):  # sizes that a file only claims must not take memory
             expected = _tensors(make())
         kinds = [{(k, v.shape, v.is_floating_point()) for k, v in one.items()} for one in (expected, tensors)]
-        if odd := kinds[0] ^ kinds[1]:
-            raise ValueError(f"missing, unknown or of another shape or type: {sorted({name for name, *_ in odd})}")
+        if odd := sorted({name for name, *_ in kinds[0] ^ kinds[1]}):
+            raise ValueError(f"tensors are missing, unknown or of another shape or type: {odd}")
         network = make()
     except Exception as error:  # odd sizes make torch and Python raise many kinds
-        raise ValueError(f"{path}: its tensors do not fit {card['model']} ({error})") from None
+        raise ValueError(f"{path}: no {card['model']} can be built from it here ({error})") from None
     for name, tensor in _tensors(network).items():
         if tensor.is_floating_point():
             tensor.data = tensor.data.to(tensors[name].dtype)  # in place, so tied tensors stay one tensor

@@ -22,6 +22,7 @@ from rtx.nn.validate import check_positive
 from rtx.tasks import build, task_by_name
 from rtx.training.files import file_name
 from rtx.training.module import Trainee
+from rtx.training.precision import float32_cudnn
 from rtx.training.progress import Progress, Tell
 from rtx.training.provenance import commit
 from rtx.training.recipe import Plan
@@ -86,8 +87,8 @@ def fit(
         mode, enough = trainee.task.best, settings.stop_at
         ours.append(EarlyStopping("validation", patience=patience, mode=mode, stopping_threshold=enough))
     if tell:
-        ours.append(Progress(plan, tell))
-    with quiet(), interruptible(folder):
+        ours.append(Progress(plan, tell, timer))
+    with quiet(), interruptible(folder), float32_cudnn():
         fitted = _lightning_trainer(folder, epochs, [*ours, *callbacks], **trainer)
         if compiled:
             _compile(trainee.model)

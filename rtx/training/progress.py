@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lightning import LightningModule, Trainer
-from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.callbacks import Callback, Timer
 from torch import nn
 
 from rtx.tasks import Task
@@ -18,8 +18,8 @@ Tell = Callable[[str, dict[str, Any]], None]
 class Progress(Callback):
     """Tells what is trained, then about every `every_seconds` how far the training is, then that it ended."""
 
-    def __init__(self, plan: Plan, tell: Tell, every_seconds: float = 10.0) -> None:
-        self.plan, self.tell, self.every_seconds = plan, tell, every_seconds
+    def __init__(self, plan: Plan, tell: Tell, timer: Timer, every_seconds: float = 10.0) -> None:
+        self.plan, self.tell, self.timer, self.every_seconds = plan, tell, timer, every_seconds
         self.began = self.told = 0.0
         self.before = 0  # batches that a resumed run had done
 
@@ -51,6 +51,7 @@ class Progress(Callback):
         done = trainer.fit_loop.total_batch_idx + 1
         epochs = int(trainer.max_epochs or settings.epochs)
         left = seconds / max(done - self.before, 1) * (epochs * steps - done)
+        limit = self.timer.time_remaining()  # None without a limit; it counts the earlier parts of a resumed run, too
         scores = {name: float(value) for name, value in trainer.callback_metrics.items()}
         return {
             "seconds": round(seconds),
@@ -60,7 +61,7 @@ class Progress(Callback):
             "steps": steps,
             "loss": scores.get("train_loss"),
             "validation": scores.get("validation"),
-            "seconds_left": round(left if settings.seconds is None else min(left, max(settings.seconds - seconds, 0))),
+            "seconds_left": round(left if limit is None else min(left, max(limit, 0))),
             "may_end_early": settings.stop_after is not None or settings.stop_at is not None,
         }
 

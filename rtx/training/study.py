@@ -140,4 +140,4 @@ class SharedStudy:
         return self.study.get_trials(deepcopy=False, states=(state,))
 
     def _lock(self, number: int) -> Path:
-        return self.path.with_name(f"{self.path.stem}-run-{number}")
+        return self.path.with_name(f"{self.path.stem}-{Path(self.study.study_name).name}-run-{number}")

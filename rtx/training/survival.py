@@ -72,6 +72,7 @@ class Survival(Callback):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Handle signals from here on instead of Lightning, which restores the former handlers at the end."""
+        (self.folder / "best.safetensors").unlink(missing_ok=True)  # a run that goes on to more epochs is unfinished
         self.saved_at, self.ended, self.training = time.monotonic(), None, True
         handle_signals(self._on_signal)
 
@@ -114,8 +115,9 @@ class Survival(Callback):
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Keep the weights that were validated if they are the best so far."""
         score = float(trainer.callback_metrics["validation"])
-        if math.isnan(score):
-            raise Exploded(f"validation: became nan after step {trainer.global_step}, expected a number; {self.kept()}")
+        if not math.isfinite(score):
+            step = trainer.global_step
+            raise Exploded(f"validation: became {score} after step {step}, expected a finite number; {self.kept()}")
         if math.isnan(self.score) or (score < self.score if self.mode == "min" else score > self.score):
             self.epoch, self.score = trainer.current_epoch, score
             with pl_module.as_validated():  # type: ignore[operator]

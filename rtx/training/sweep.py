@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
@@ -110,8 +109,7 @@ def ended(study: optuna.Study) -> list[FrozenTrial]:
 
 def tried(study: optuna.Study) -> dict[str, float | None]:
     """Each combination that has a result, as it is typed, with its validation. None if it failed or is impossible."""
-    finite = {t.number: t.value for t in ended(study) if t.value is not None and math.isfinite(t.value)}
-    return {as_typed_together(t.params): finite.get(t.number) for t in ended(study)}
+    return {as_typed_together(t.params): t.value for t in ended(study)}
 
 
 def finished(study: optuna.Study) -> list[FrozenTrial]:

@@ -68,6 +68,7 @@ def test_a_folder_is_read_in_the_order_of_names_and_no_window_crosses_a_border(t
     (folder / "more").mkdir(parents=True)
     for name, letter in (("b", "b"), ("a", "a"), ("more/c", "c")):
         (folder / f"{name}.txt").write_bytes((letter * 100).encode("utf-16"))
+    (folder / "a (copy).txt").write_text("a" * 100)  # the same text in UTF-8
     (folder / "blank.txt").write_text(" \n")  # has nothing to read
     (folder / "._a.txt").write_bytes(b"\xff\x00")  # a file of macOS beside another
     task = task_by_name("text", path=str(folder), context=5, scored=7)

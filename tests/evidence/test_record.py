@@ -26,7 +26,7 @@ from rtx.training.evaluate import evaluate
 from rtx.training.fit import new_trainee, run_folder
 from rtx.training.lock import lock_folder
 from rtx.training.recipe import load_recipe
-from rtx.training.states import CannotGoOn
+from rtx.training.states import CannotGoOn, Exploded
 from rtx.training.survival import Stopped, Survival
 
 CPU = {"accelerator": "cpu", "enable_progress_bar": False}
@@ -303,16 +303,27 @@ def test_the_checkpoint_of_another_model_is_refused_and_left_alone(recipe, run, 
     assert last.read_bytes() == before
 
 
-def test_the_epoch_that_a_run_was_stopped_in_counts(recipe, run):
-    class Stop(Callback):
-        def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
-            if (trainer.current_epoch, batch_idx) == (1, 1):
-                survival = next(one for one in trainer.callbacks if isinstance(one, Survival))
-                survival.stop_at = 0.0
+class StopInEpoch2(Callback):
+    def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
+        if (trainer.current_epoch, batch_idx) == (1, 1):
+            survival = next(one for one in trainer.callbacks if isinstance(one, Survival))
+            survival.stop_at = 0.0
 
+
+def test_a_finished_run_that_went_on_and_was_stopped_is_not_begun_afresh(recipe, run):
+    plan = recipe.plan("gru")
+    run(plan, epochs=1)
+    with pytest.raises(Stopped, match="of epoch 2"):
+        run(plan, resume=True, callbacks=[StopInEpoch2()])
+    with pytest.raises(ValueError, match="gru-plain-s0 .*--resume"):
+        run(plan)
+    assert score(run(plan, resume=True)) == score(run(plan, "b"))
+
+
+def test_the_epoch_that_a_run_was_stopped_in_counts(recipe, run):
     plan = recipe.plan("gru", overrides={"epochs": 4})
     with pytest.raises(Stopped, match="of epoch 2"):
-        run(plan, callbacks=[Stop()])
+        run(plan, callbacks=[StopInEpoch2()])
     with pytest.raises(ValueError, match="^epochs: .*2.*1"):
         run(plan, epochs=1, resume=True)
     assert read_result(run(plan, epochs=2, resume=True)).budget == "2 of 4 epochs"
@@ -352,23 +363,18 @@ def test_predictions_that_are_nan_end_the_run_where_they_would_count_as_wrong_an
     assert not (tmp_path / "results").exists()
 
 
-@pytest.mark.parametrize(
-    ("split", "message"),
-    [
-        ("validation", r"^validation: .*nan.* 4.*last\.ckpt"),
-        ("test", r"^test: .*nan"),
-    ],
-)
-def test_a_score_that_is_nan_in_one_batch_ends_the_run_without_a_result(
-    recipe, tiny_task, run, monkeypatch, tmp_path, split, message
+@pytest.mark.parametrize("bad", ["nan", "inf"])
+@pytest.mark.parametrize(("split", "message"), [("validation", r" 4.*last\.ckpt"), ("test", "")])
+def test_a_score_that_is_not_finite_in_one_batch_ends_the_run_without_a_result(
+    recipe, tiny_task, run, monkeypatch, tmp_path, split, message, bad
 ):
     def broken(asked):
         first, *others = tiny_task.split(asked)
-        return [Example(first.inputs, first.target.clone().fill_(float("nan"))) if asked == split else first, *others]
+        return [Example(first.inputs, first.target.clone().fill_(float(bad))) if asked == split else first, *others]
 
     monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, examples=broken))
-    with pytest.raises(ValueError, match=message):
-        run(recipe.plan("gru"))
+    with pytest.raises(Exploded, match=f"^{split}: .*{bad}.*{message}"):
+        run(recipe.plan("gru", overrides={"stop_after": 1}))
     assert not (tmp_path / "results").exists()
 
 

@@ -8,11 +8,13 @@ import pytest
 import torch
 from music21 import chord, note, stream
 from nbclient import NotebookClient
+from pretty_midi import Instrument, PrettyMIDI
+from pretty_midi import Note as MidiNote
 from scipy.io import savemat
 
 from rtx.tasks import task_by_name
 from rtx.tasks.music import chorales, distinct, piano_roll_task, score_to_roll
-from rtx.tasks.rolls import LOWEST, NOTES, Note, check_roll, marginal_nll, read_mat, roll_of
+from rtx.tasks.rolls import LOWEST, NOTES, Note, check_roll, marginal_nll, read_mat, read_notes, roll_of
 from rtx.tasks.task import SPLITS, collate
 
 PUBLISHED = {  # tunes and frames of training, validation and test
@@ -167,6 +169,15 @@ def test_a_mat_file_is_read_as_written_also_packed(tmp_path):
     for read in (read_mat(path), read_mat(packed)):
         assert [[len(r) for r in read[split]] for split in SPLITS] == [[4, 5], [2], [3]]
         np.testing.assert_array_equal(read["train"][1], roll(5))
+
+
+@pytest.mark.parametrize("frame", [0.6, 0.3, 0.2, 0.1])
+def test_notes_of_a_midi_file_that_start_between_two_frames_keep_their_length(tmp_path, frame):
+    song = PrettyMIDI(resolution=480, initial_tempo=100)
+    song.instruments = [Instrument(0)]
+    song.instruments[0].notes = [MidiNote(80, 60 + i, (i + 0.5) * frame, (i + 1.5) * frame) for i in range(8)]
+    song.write(str(tmp_path / "late.mid"))
+    assert read_notes(tmp_path / "late.mid", frame) == [Note(39 + i, i + 1, i + 2) for i in range(8)]
 
 
 @pytest.mark.slow

@@ -237,6 +237,7 @@ def test_only_a_newline_ends_a_line(story):
         (words, b"\xef\xbb\xbfa\nb\xe9", "mine.txt: .* 0xe9 at offset 6"),
         (characters, STORY.encode("utf-16-be"), "mine.txt: .* 0x00 at offset 0"),
         (words, "हिन्दी में\n".encode("utf-16-le") * 40, "mine.txt: .* got the byte 0x"),
+        (words, STORY.encode("utf-32"), "mine.txt: .* 0x00 at offset 2"),  # its mark begins as that of UTF-16
         (characters, STORY.encode("utf-16")[:-1], "mine.txt: .* 0x0a at offset 3840"),
     ],
 )

@@ -71,8 +71,16 @@ def test_tensors_of_another_type_or_shape_are_refused(saved, odd):
     path, network = saved
     tensors = {name: odd(tensor) for name, tensor in network.state_dict().items()}
     save_file(tensors, path, metadata={"rtx": json.dumps(read_card(path))})
-    with pytest.raises(ValueError, match=rf"{re.escape(str(path))}: .*r-transformer"):
+    with pytest.raises(ValueError, match=rf"{re.escape(str(path))}: .*r-transformer.*tensors"):
         load_checkpoint(path)
+
+
+def test_a_task_that_does_not_exist_here_is_named_and_the_file_is_not_blamed(saved):
+    path, network = saved
+    save_checkpoint(path, network, "unknown-task", "r-transformer", SIZES)
+    with pytest.raises(ValueError, match="unknown-task") as fault:
+        load_checkpoint(path)
+    assert "tensors" not in str(fault.value).removeprefix(str(path))
 
 
 def test_a_missing_file_a_device_and_a_file_without_a_card_are_named(tmp_path):

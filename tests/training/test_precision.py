@@ -2,8 +2,11 @@
 
 import pytest
 import torch
+from lightning.pytorch.callbacks import Callback
 
+from rtx.evidence.record import train
 from rtx.training.precision import float32_cudnn
+from rtx.training.sweep import Sweep
 
 cudnn = torch.backends.cudnn
 
@@ -16,6 +19,21 @@ def test_cudnn_does_not_round_to_tf32_inside_the_block():
             assert not cudnn.allow_tf32
         assert not cudnn.allow_tf32
         raise ZeroDivisionError
+    assert cudnn.allow_tf32
+
+
+def test_a_run_and_a_run_of_a_sweep_train_validate_and_test_without_tf32(recipe, tmp_path):
+    class Flags(Callback):
+        def on_train_batch_start(self, *_, **__):
+            seen.append(cudnn.allow_tf32)
+
+        on_validation_batch_start = on_test_batch_start = on_train_batch_start
+
+    seen: list[bool] = []
+    how = {"callbacks": [Flags()], "accelerator": "cpu", "enable_progress_bar": False}
+    train(recipe.plan("gru"), epochs=1, runs=tmp_path / "one", results=tmp_path, **how)
+    Sweep(recipe, "gru", {"learning_rate": [1e-2]}, epochs=1, runs=tmp_path).run(**how)
+    assert len(seen) == (4 + 1 + 1) + (4 + 1) and not any(seen)  # batches of training, validation and test
     assert cudnn.allow_tf32
 
 

@@ -94,6 +94,19 @@ def test_of_many_processes_at_once_each_point_is_taken_by_one(tmp_path, storage,
     assert {path.name for path in tmp_path.iterdir()} <= {"study.db", "study.lock"}  # no lock of a trial is left
 
 
+def test_two_sweeps_of_one_row_run_at_once_and_a_dead_run_of_one_is_taken_again(tmp_path):
+    one, other = (study.SharedStudy(tmp_path / "sweep.db", None, f"tiny/gru/{name}", {"n": [0]}) for name in "ab")
+    other.study.enqueue_trial({"n": 0})
+    other.study.ask().suggest_categorical("n", [0])  # its process died
+
+    def run(shared, work):
+        shared.run(lambda: [] if 0 in [trial.value for trial in shared.study.trials] else [{"n": 0}], work)
+        return 0.0, {}
+
+    run(one, lambda _: run(other, lambda _: (0.0, {})))
+    assert [[trial.value for trial in shared.study.trials] for shared in (one, other)] == [[0], [None, 0]]
+
+
 @pytest.mark.slow
 def test_each_run_ends_once_though_one_of_two_processes_is_killed(tmp_path, storage, processes, recipe, capsys):
     workers = []
