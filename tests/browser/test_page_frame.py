@@ -1,7 +1,9 @@
 """The frame of the showpieces in a browser, as a file without a server: controls, canvas, sentence, themes."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -121,6 +123,7 @@ def test_it_follows_the_theme_and_the_width(tab: Tab, saved: Path) -> None:
 CONTRAST = """\
 import { SERIES } from "./chart.js";
 import { blues, css, diverging, inkOn, viridis } from "./colours.js";
+import { bachs, machines } from "./roll.js";
 
 export function show() {
   const rgb = (colour) => {
@@ -133,7 +136,8 @@ export function show() {
   const colours = shares.flatMap((share) => [viridis(share), ...[false, true].flatMap((dark) =>
     [blues(share, dark), diverging(2 * share - 1, dark)])]);
   const lines = SERIES.map((colour) => `${rgb(colour)} 24,24,24`);
-  return () => [...colours.map((colour) => `${colour} ${rgb(inkOn(colour))}`), ...lines].join(";");
+  const notes = [bachs, machines].flatMap((one) => [`${rgb(one(false))} 255,255,255`, `${rgb(one(true))} 24,24,24`]);
+  return () => [...notes, ...colours.map((colour) => `${colour} ${rgb(inkOn(colour))}`), ...lines].join(";");
 }
 """
 
@@ -144,5 +148,19 @@ def test_text_on_every_colour_of_a_scale_and_lines_on_dark_paper_are_read(tab: T
     tab.goto(Page(script, {}, "read", a=0).save(tmp_path / "a.html").as_uri())
     pairs = str(tab.locator("[aria-live=polite]").text_content()).split(";")
     found = [contrast(*([int(part) for part in one.split(",")] for one in pair.split())) for pair in pairs]
-    assert len(found) == 513 and min(found[:505]) >= 4.5  # of text
-    assert min(found[505:]) >= 3  # of lines on dark paper
+    assert len(found) == 517 and min(found[:509]) >= 4.5  # of text
+    assert min(found[509:]) >= 3  # of lines on dark paper
+
+
+NUMBERS = """\
+import { arrows, decimals } from "./page.js";
+
+export function show() {
+  const rows = ["PageDown", "PageUp", "ArrowDown"].map((key) => arrows(key, ["row", 20, 0, 99]).row);
+  return () => JSON.stringify([...rows, decimals(-0.001, 2), decimals(-0.006, 2)]);
+}
+"""
+
+
+def test_down_is_the_next_row_of_a_list_and_zero_has_no_sign(computed: Callable[..., Any]) -> None:
+    assert computed(NUMBERS, {}, a=0) == [30, 10, 21, "0.00", "-0.01"]

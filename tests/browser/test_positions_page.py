@@ -63,7 +63,8 @@ def test_shaws_scores_are_those_of_the_clipped_distance(page: Page) -> None:
     canvas.hover(position={"x": LEFT + 300, "y": TOP + 5})  # the future
     assert page.locator(".note").inner_text() == ""
     canvas.press("Home")
-    canvas.hover(position={"x": canvas.evaluate("canvas => canvas.clientWidth") - 40, "y": TOP + 5})  # row 1 has one bar
+    right = canvas.evaluate("canvas => canvas.clientWidth") - 40  # row 1 has only one bar, at the left
+    canvas.hover(position={"x": right, "y": TOP + 5})
     assert page.locator(".note").inner_text() == ""
     page.evaluate("hash => (location.hash = hash)", "encoding=Shaw's distances&clip=99")
     expect(sentence).to_contain_text("With k = 16")

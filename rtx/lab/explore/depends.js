@@ -157,9 +157,8 @@ export function show(page) {
   }
 
   return (state) => {
-    const { chosen, value, off } = state;
-    if (!(chosen - 1 in base)) throw new RangeError(`chosen: expected 1 to ${T}, got ${chosen}`);
-    const changed = base.map((number, t) => (t + 1 === chosen ? value : number));
+    if (!(state.chosen - 1 in base)) throw new RangeError(`chosen: expected 1 to ${T}, got ${state.chosen}`);
+    const { chosen, value, off } = state, changed = base.map((number, t) => (t + 1 === chosen ? value : number));
     if (now !== String(off)) [now, plain] = [String(off), models.map((model) => layers(model, base, off))];
     table = models.flatMap((model, i) => moved(plain[i], layers(model, changed, off)));
     drawInputs(state);

@@ -178,10 +178,7 @@ export function canvas(page, { label, hint = "", point = () => "", grab, key }) 
   };
   element.onpointerdown = moved(true);
   element.onpointermove = moved(false);
-  element.onpointerleave = () => {
-    under = null;
-    tell();
-  };
+  element.onpointerleave = () => ((under = null), tell());
   element.onkeydown = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const values = key?.(event.key, event);
@@ -215,8 +212,8 @@ export function table(head, rows, cell) {
  * given as [name, value, min, max]. Without `along`, the rows are a list, and down is its next one.
  */
 export function arrows(key, across, along) {
-  const next = { ArrowDown: "ArrowRight", ArrowUp: "ArrowLeft", PageDown: "PageUp", PageUp: "PageDown" };
-  const turned = along ? key : (next[key] ?? key);
+  const list = { ArrowDown: "ArrowRight", ArrowUp: "ArrowLeft", PageDown: "PageUp", PageUp: "PageDown" };
+  const turned = along ? key : (list[key] ?? key);
   const [name, value, min, max] = turned === "ArrowUp" || turned === "ArrowDown" ? along : across;
   const ends = { Home: -Infinity, End: Infinity };
   const steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -10, PageUp: 10, ...ends };
@@ -317,7 +314,6 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
   box.append(make("h3", { textContent: title }), sentence, controls, pictures, note, footer(page, model, address, said), caption);
   el.append(box);
 
-  const keep = () => history.replaceState(null, "", `#${written(page.state, page.opened)}`);
   const redraw = () => {
     const begun = performance.now(), focused = document.activeElement;
     page.dark = isDark(el);
@@ -331,7 +327,8 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
     if (focused?.disabled && box.contains(focused)) box.querySelector("button:enabled").focus(); // it was pressed
     drawns.forEach((tell) => tell()); // what is under the pointer may be another now
     clearTimeout(writing);
-    if (own) writing = setTimeout(keep, 300); // WebKit allows 100 changes in 10 seconds
+    // a little later, because WebKit allows 100 changes in 10 seconds
+    if (own) writing = setTimeout(() => history.replaceState(null, "", `#${written(page.state, page.opened)}`), 300);
     box.dispatchEvent(new CustomEvent("rtx-drawn", { bubbles: true, detail: performance.now() - begun }));
   };
   update = show(page);
