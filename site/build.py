@@ -35,9 +35,9 @@ VIEW = "application/vnd.jupyter.widget-view+json"
 
 # The pages from Markdown, each with the word for it in the navigation; a text that does not exist has no page.
 TEXTS = {
-    "docs/course.md": ("paths.html", "Course"),
+    "docs/course.md": ("course.html", "Course"),
     "docs/glossary.md": ("glossary.html", "Glossary"),
-    "docs/teaching.md": ("course.html", "Teach"),
+    "docs/teaching.md": ("teaching.html", "Teach"),
     "docs/findings.md": ("findings.html", "Findings"),
     "results/README.md": ("results.html", "Results"),
     "docs/models.md": ("models.html", "Models"),

@@ -58,8 +58,7 @@ class Background(ABC):
     def start(self) -> None:
         """Begin. Other work in this process is asked to stop, and this thread waits for its end."""
         global _current
-        if _current is not None:
-            _current.stop(seconds=0)
+        end(seconds=0)
         _current, self.state = self, "running"
         self._thread.start()
 
@@ -101,8 +100,7 @@ class Background(ABC):
         if self._stopped:
             raise Stop
         self.state = "running"
-        if time.monotonic() >= self._next_look:
-            began = time.monotonic()
+        if (began := time.monotonic()) >= self._next_look:
             self.look()
             now = time.monotonic()
             self._next_look = now + max(EVERY, (SHARE - 1) * (now - began))

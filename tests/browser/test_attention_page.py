@@ -49,6 +49,7 @@ def test_the_sentence_follows_keyboard_and_mouse(page: Page) -> None:
     maps = page.get_by_role("application", name="map of weights")
     page.locator(".tokens").get_by_text("x").click()
     expect(sentence).to_contain_text("position 2 “x” looks most at 2 “x” (100 %)")
+    expect(page.locator(".note")).to_have_text("")  # the weight before the click is no longer true
     maps.click(position={"x": LEFT + 10, "y": TOP + MAP * 5 / 8})  # the third row
     expect(sentence).to_contain_text("position 3 “y” looks most at 3 “y” (75 %)")
     maps.hover(position={"x": LEFT + MAP * 3 / 8, "y": TOP + MAP * 7 / 8})

@@ -70,6 +70,8 @@ def test_the_sentence_says_what_the_channels_join(tab: Tab, tmp_path: Path) -> N
     expect(tab.get_by_text("step 2, channel 1: “Home-grown champions”")).to_be_visible()
     cell(tab, 2, 1).click()
     expect(sentence).to_contain_text("Before “champions”, channel 1 reads 1 word.")
+    tab.evaluate("location.hash = 'step=0'")
+    expect(sentence).to_contain_text("Before “Home-grown”")
     tab.get_by_role("textbox", name="sentence").fill("")
     expect(sentence).to_have_text("Type a sentence.")
     tab.get_by_role("textbox", name="sentence").fill("one two " * 20)

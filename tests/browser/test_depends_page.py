@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from playwright.sync_api import Page as Tab
+from playwright.sync_api import expect
 
 from rtx.lab import explore, receptive_field
 from rtx.lab.explore.depends import models, row
@@ -46,5 +47,11 @@ def test_a_sublayer_that_is_off_passes_on_what_it_gets(tab: Tab, tmp_path: Path)
     assert "R-Transformer: positions 6 to 12, no other" in str(sentence.text_content())
     tab.get_by_role("button", name="R-Transformer: LocalRNN 2").press("Enter")
     assert "R-Transformer: positions 6 to 9, no other" in str(sentence.text_content())
+    tab.evaluate("location.hash = 'chosen=99'")
+    expect(sentence).to_contain_text("Input 6 is changed")
+    tab.evaluate("location.hash = 'chosen=24&solved=2'")  # the last input changes no other output
+    expect(sentence).to_contain_text("Input 24 is changed")
+    tab.wait_for_timeout(50)
+    expect(tab.get_by_text("Challenge 3 of 3")).to_be_visible()
     tab.set_viewport_size({"width": 390, "height": 800})
     assert all(one.evaluate("one => one.scrollWidth <= one.clientWidth") for one in tab.locator(".switch").all())

@@ -71,9 +71,9 @@ def test_what_is_said_of_a_number_is_what_the_ledger_has(tab: Tab, tmp_path: Pat
     expect(chosen).to_contain_text(": 1 of ")
     tab.get_by_role("row", name="gru").get_by_role("button", name="3.500 ± 0.707").click()  # the root of a half
     expect(sentence).to_have_text(
-        "gru: The paper has 3.46, ours is 3.500 ± 0.707 (NLL per frame (nats); validation 2.250 ± 0.354, epoch 7, 5, "
-        "seeds 0, 1, mean ± sd), variant tried, budget full, 2 min, 1,234,567 parameters, on a machine. To run it "
-        "again: rtx train nottingham gru --seed 0"
+        "gru: The paper has 3.46, ours is 3.500 ± 0.707 (NLL per frame (nats); validation 2.250 ± 0.354 NLL per frame "
+        "(nats), epoch 7, 5, seeds 0, 1, mean ± sd), variant tried, budget full, 2 min, 1,234,567 parameters, on a "
+        "machine. To run it again: rtx train nottingham gru --seed 0"
     )
     tab.get_by_role("row", name="gru").get_by_role("button", name=f"{run.test:.3f}").click()
     expect(sentence).to_contain_text(f"epoch {run.epoch}, seed 0), variant adam, budget full, ")

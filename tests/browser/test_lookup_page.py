@@ -60,12 +60,12 @@ def test_logits_and_attention_agree_with_torch(computed: Callable[..., Any]) -> 
 
 
 def test_the_answer_changes_when_its_heads_are_off(tab: Tab, tmp_path: Path) -> None:
-    tab.goto(explore.lookup("a1 b7 c3 d0 b?").save(tmp_path / "a.html").as_uri())
+    tab.goto(explore.lookup("a1 b7 c3 d0 b7 b?").save(tmp_path / "a.html").as_uri())
     sentence = tab.locator(".sentence")
     expect(sentence).to_contain_text("b? is 7")
     for head in range(1, HEADS + 1):
         tab.get_by_role("button", name=f"layer 2, head {head}").press("Enter")
-    expect(sentence).to_contain_text("right is 7")
+    expect(sentence).to_contain_text("right is 7)")
     tab.get_by_role("button", name="Reset").click()
     tab.get_by_label("pairs and questions").fill("a1 b7 c3 d0 c?")
     expect(sentence).to_contain_text("c? is 3")

@@ -1,6 +1,9 @@
 """The frame of the showpieces in a browser, as a file without a server: controls, canvas, sentence, themes."""
 
+import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,17 +18,20 @@ pytestmark = pytest.mark.browser
 SCRIPT = """\
 import { bitmap, heatMap } from "./chart.js";
 import { diverging } from "./colours.js";
-import { canvas, checkbox, select, slider, textInput } from "./page.js";
+import { button, canvas, checkbox, numberInput, select, slider, textInput } from "./page.js";
 
 export function show(page) {
   slider(page, "row", { max: 2 });
   select(page, "unit", { options: ["bits", ["n", "nats"]] });
   textInput(page, "word", { label: "a word" });
   checkbox(page, "loud", {});
+  numberInput(page, "size", {});
+  const press = button(page, "Press", () => page.set({ loud: true }));
   const values = page.data.table;
   const point = (x, y) => `at ${Math.round(x)}, ${Math.round(y)}`;
   const picture = canvas(page, { label: "a row", point });
   return ({ row, unit, word, loud }) => {
+    press.disabled = loud;
     const { pen, width } = picture.begin(60);
     const map = bitmap(1, 3, (_, k) => diverging(values[3 * row + k], page.dark));
     heatMap(pen, { x: 0, y: 0, width, height: 60 }, map);
@@ -33,17 +39,22 @@ export function show(page) {
   };
 }
 """
+STATE = {"row": 0, "unit": "bits", "word": "a<b", "loud": False, "size": ""}
 TABLE = torch.tensor([[-1.0, 0.0, 1.0], [0.25, 0.5, 0.0], [1.0, -1.0, 0.0]])
 COLOURS = """canvas => [0.17, 0.5, 0.83].map(place => [...canvas.getContext('2d')
     .getImageData(canvas.width * place, canvas.height / 2, 1, 1).data].slice(0, 3).join())"""
 
 
 @pytest.fixture
-def saved(tmp_path: Path) -> Path:
-    script = tmp_path / "piece.js"
-    script.write_text(SCRIPT)
-    state = {"row": 0, "unit": "bits", "word": "a<b", "loud": False}
-    return Page(script, {"table": TABLE.flatten()}, "move the row", **state).save(tmp_path / "a.html")
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "piece.js"
+    path.write_text(SCRIPT)
+    return path
+
+
+@pytest.fixture
+def saved(script: Path, tmp_path: Path) -> Path:
+    return Page(script, {"table": TABLE.flatten()}, "move the row", **STATE).save(tmp_path / "a.html")
 
 
 @pytest.mark.parametrize("typed", ["row=9", "word=b&row"])
@@ -59,6 +70,23 @@ def test_another_address_in_an_open_page_is_followed(tab: Tab, saved: Path) -> N
     for typed, shown in (("row=2", "1.00 bits"), ("elsewhere", "1.00 bits"), ("row=zz", "-1.00 bits")):
         tab.evaluate("hash => (location.hash = hash)", typed)
         expect(sentence).to_have_text(f"{shown} a<b")
+
+
+def test_an_address_says_what_differs_from_the_page_as_it_was_saved(tab: Tab, script: Path, tmp_path: Path) -> None:
+    page = Page(script, {"table": TABLE.flatten()}, "move the row", **STATE)
+    page.set(row=2)
+    tab.goto(page.save(tmp_path / "a.html").as_uri())
+    sentence = tab.locator("[aria-live=polite]")
+    tab.get_by_role("button", name="Reset").click()
+    expect(tab).to_have_url(re.compile("#row=0$"))
+    tab.reload()
+    expect(sentence).to_have_text("-1.00 bits a<b")
+    tab.get_by_role("button", name="Press").click()
+    expect(tab.get_by_role("button", name="Reset")).to_be_focused()  # a button that is disabled has no focus
+    tab.get_by_label("size").press_sequentially("12")
+    tab.set_viewport_size({"width": 400, "height": 600})
+    tab.wait_for_timeout(100)  # it is drawn again while the reader types
+    expect(tab.get_by_label("size")).to_have_value("12")
 
 
 def test_controls_are_moved_by_keyboard_and_mouse(tab: Tab, saved: Path) -> None:
@@ -95,6 +123,7 @@ def test_it_follows_the_theme_and_the_width(tab: Tab, saved: Path) -> None:
 CONTRAST = """\
 import { SERIES } from "./chart.js";
 import { blues, css, diverging, inkOn, viridis } from "./colours.js";
+import { bachs, machines } from "./roll.js";
 
 export function show() {
   const rgb = (colour) => {
@@ -107,7 +136,8 @@ export function show() {
   const colours = shares.flatMap((share) => [viridis(share), ...[false, true].flatMap((dark) =>
     [blues(share, dark), diverging(2 * share - 1, dark)])]);
   const lines = SERIES.map((colour) => `${rgb(colour)} 24,24,24`);
-  return () => [...colours.map((colour) => `${colour} ${rgb(inkOn(colour))}`), ...lines].join(";");
+  const notes = [bachs, machines].flatMap((one) => [`${rgb(one(false))} 255,255,255`, `${rgb(one(true))} 24,24,24`]);
+  return () => [...notes, ...colours.map((colour) => `${colour} ${rgb(inkOn(colour))}`), ...lines].join(";");
 }
 """
 
@@ -118,5 +148,19 @@ def test_text_on_every_colour_of_a_scale_and_lines_on_dark_paper_are_read(tab: T
     tab.goto(Page(script, {}, "read", a=0).save(tmp_path / "a.html").as_uri())
     pairs = str(tab.locator("[aria-live=polite]").text_content()).split(";")
     found = [contrast(*([int(part) for part in one.split(",")] for one in pair.split())) for pair in pairs]
-    assert len(found) == 513 and min(found[:505]) >= 4.5  # of text
-    assert min(found[505:]) >= 3  # of lines on dark paper
+    assert len(found) == 517 and min(found[:509]) >= 4.5  # of text
+    assert min(found[509:]) >= 3  # of lines on dark paper
+
+
+NUMBERS = """\
+import { arrows, decimals } from "./page.js";
+
+export function show() {
+  const rows = ["PageDown", "PageUp", "ArrowDown"].map((key) => arrows(key, ["row", 20, 0, 99]).row);
+  return () => JSON.stringify([...rows, decimals(-0.001, 2), decimals(-0.006, 2)]);
+}
+"""
+
+
+def test_down_is_the_next_row_of_a_list_and_zero_has_no_sign(computed: Callable[..., Any]) -> None:
+    assert computed(NUMBERS, {}, a=0) == [30, 10, 21, "0.00", "-0.01"]

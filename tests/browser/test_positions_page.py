@@ -59,8 +59,15 @@ def test_shaws_scores_are_those_of_the_clipped_distance(page: Page) -> None:
     )
     for t, s, distance in ((31, 31, 0), (31, 29, 2), (31, 28, 3), (31, 0, 3), (6, 1, 3)):
         assert value(page, t, s) == pytest.approx(DISTANCES[t][distance], abs=1e-3)
-    page.get_by_role("application").hover(position={"x": LEFT + 300, "y": TOP + 5})  # the future
+    canvas = page.get_by_role("application")
+    canvas.hover(position={"x": LEFT + 300, "y": TOP + 5})  # the future
     assert page.locator(".note").inner_text() == ""
+    canvas.press("Home")
+    right = canvas.evaluate("canvas => canvas.clientWidth") - 40  # row 1 has only one bar, at the left
+    canvas.hover(position={"x": right, "y": TOP + 5})
+    assert page.locator(".note").inner_text() == ""
+    page.evaluate("hash => (location.hash = hash)", "encoding=Shaw's distances&clip=99")
+    expect(sentence).to_contain_text("With k = 16")
 
 
 def test_transformer_xls_terms_are_switched_on_and_off(page: Page) -> None:

@@ -244,6 +244,7 @@ def test_an_explorer_is_moved_by_pointer_and_keyboard_and_its_link_shows_the_sam
         assert tab.evaluate(FITS) and tab.evaluate(DRAWN), (scheme, width)
     assert by_pointer(tab) != "nothing"
     assert by_keyboard(tab) != "nothing"
+    tab.wait_for_timeout(400)  # the address follows a little later
     changed, link = seen(tab), tab.url
     assert link.startswith(f"{page}#")
     tab.goto("about:blank")
@@ -251,7 +252,7 @@ def test_an_explorer_is_moved_by_pointer_and_keyboard_and_its_link_shows_the_sam
     expect(tab.locator(".sentence")).not_to_be_empty()
     assert seen(tab) == changed
     tab.get_by_role("button", name="Reset").click()
-    tab.wait_for_function("location.hash === '' || location.hash === '#'")
+    tab.wait_for_function("hash => location.hash !== hash", arg=link[len(page) :])
 
 
 def test_equations_are_drawn_by_the_site_itself(tab: Tab, address: str) -> None:

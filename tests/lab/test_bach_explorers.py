@@ -38,6 +38,12 @@ def test_a_room_keeps_the_tune_and_the_weights(model: SequenceModel) -> None:
     assert page.state["begin"] == 7 and len(page.weights) > 4 * sum(p.numel() for p in model.parameters()) / 2
 
 
+def test_presets_switch_off_only_what_the_model_has(model: SequenceModel) -> None:
+    for one, layers in ((model, {"LocalRNN", "attention"}), (rtx.build("chorales", "gru", d_model=8), set())):
+        presets = explore.bach(ROLL, one).presets
+        assert {name for name in presets if name.startswith("Without")} == {f"Without {layer}" for layer in layers}
+
+
 @pytest.mark.parametrize(
     ("roll", "message"), [(ROLL[:, :80], r"roll: .*\(9, 80\)"), (ROLL[:1], "roll: "), (ROLL / 2, "roll: .* 0.5")]
 )

@@ -35,6 +35,7 @@ def test_a_run_brings_its_command(page):
     table, translated = page.data["nottingham"], page.data["multi30k"]
     assert (table["metric"].split()[0], table["best"]) == ("NLL", "lowest")
     assert (translated["metric"], translated["best"]) == ("BLEU", "highest")
+    assert translated["validated"].split()[0] == "perplexity"
 
 
 def test_an_empty_ledger_is_shown_and_a_damaged_one_named(tmp_path):

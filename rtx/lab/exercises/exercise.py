@@ -170,8 +170,7 @@ def _difference(expected: Any, given: Any) -> str:
         return f"expected numbers of type {wanted.dtype}, got {found.dtype}" if is_type_wrong else ""
     if not isinstance(expected, Tensor):
         return both
-    place = far.nonzero()[0].tolist()
-    at = f" at {place}" if place else ""
+    at = f" at {place}" if (place := far.nonzero()[0].tolist()) else ""
     return f"expected {wanted[far][0].item():.6g}, got {found[far][0].item():.6g}{at}"
 
 

@@ -44,7 +44,7 @@ export function show(page) {
   const style = `grid-template-columns: auto repeat(${widest}, clamp(12px, calc(50cqw / ${widest}), 80px))`;
   const overview = make("div", { className: "heads", style }, ...maps.flatMap((row, layer) => [name(layer), ...row]));
   page.style(STYLE);
-  page.show(make("div", { className: "tokens" }, ...words), make("div", { className: "maps" }, large.element, overview));
+  page.show(make("div", { className: "tokens", onpointerleave: () => page.note("") }, ...words), make("div", { className: "maps" }, large.element, overview));
 
   function drawTokens({ row, position }) {
     const most = Math.max(...row);
@@ -72,6 +72,7 @@ export function show(page) {
   }
 
   return ({ layer, head, position }) => {
+    page.note(""); // the weight under the pointer may be another now
     heads.max = layers[layer].shape[0] - 1;
     head = Math.min(head, Number(heads.max));
     now = { layer, head, position, row: labels.map((_, s) => weight(layer, head, position, s)) };

@@ -59,7 +59,7 @@ export function copies(frames) {
 }
 
 export function show(page) {
-  const { lowest, author, most } = page.data, base = framesOf(page.data.tune), T = base.length, usual = range(base, 6);
+  const { lowest, author, most, switches } = page.data, base = framesOf(page.data.tune), T = base.length, usual = range(base, 6);
   const model = load(page.data.network, page.weights), readers = {};
   let seen = [], frames = [], copied = [], place, strip, played = "", borderIsHeld = false;
 
@@ -117,8 +117,7 @@ export function show(page) {
   player.style.minWidth = "11em"; // the button beside it stays where it is
   const onwards = button(page, "", () => page.set({ begin: Math.max(2, page.state.frame) }));
   const again = button(page, "Draw again", () => page.set({ seed: page.state.seed + 1 }));
-  for (const [kind, label] of [["local", "LocalRNN"], ["attention", "attention"]])
-    if (model.layers.some((layer) => layer.kind === kind)) checkbox(page, kind, { label });
+  for (const [kind, label] of Object.entries(switches)) checkbox(page, kind, { label });
   slider(page, "temperature", { min: 0.1, max: 2, step: 0.1, text: (value) => value.toFixed(1) });
   checkbox(page, "expected", { label: "what it expected" });
 
@@ -203,9 +202,9 @@ export function show(page) {
     player.textContent = plays() ? "■ Stop" : `▶ Play from frame ${state.frame}`;
   }
 
-  function sentence({ begin, edits, local, attention }) {
-    const off = [local || "LocalRNN", attention || "attention"].filter((name) => name !== true).join(" and ");
-    const who = `Frames 1 to ${border()} are ${author}'s${begin > T ? "" : ", the rest is the model's"}`;
+  function sentence({ begin, edits, ...state }) {
+    const off = Object.keys(switches).filter((kind) => !state[kind]).map((kind) => switches[kind]).join(" and ");
+    const who = `${border() > 1 ? `Frames 1 to ${border()} are` : "Frame 1 is"} ${author}'s${begin > T ? "" : ", the rest is the model's"}`;
     const changed = edits.length ? `; notes that you changed: ${edits.length}` : "";
     const nats = (name) => (seen.slice(1).reduce((sum, one) => sum + one[name], 0) / (T - 1)).toFixed(2);
     const costs = `A frame costs the model ${nats("cost")} nats on average`;

@@ -20,6 +20,7 @@ from rtx.tasks.build import SequenceModel
 from rtx.tasks.registry import task_by_name
 from rtx.tasks.rolls import FRAME_SECONDS, LOWEST, Roll, check_roll
 
+SWITCHES = {"local": "LocalRNN", "attention": "attention"}  # the kinds of layers that can be switched off
 CHORALE, FRAMES = 11, 64  # the tune if none is given: a chorale of the test split whose second line repeats the first
 
 
@@ -48,16 +49,16 @@ def bach(
     tune = unheard()[CHORALE][:FRAMES] if roll is None else check_roll("roll", roll)
     author = "Bach" if roll is None else "the tune"
     model = cast(SequenceModel, pretrained("bach")) if model is None else model
-    costs, third = frame_costs(model, tune), 2 * len(tune) // 3
-    data = {"tune": keys(tune), "author": author, "network": described(model), "most": 1.5 * max(costs)}
+    costs, network, third = frame_costs(model, tune), described(model), 2 * len(tune) // 3
+    switches = {kind: SWITCHES[kind] for kind in SWITCHES if any(one["kind"] == kind for one in network["layers"])}
+    data = {"tune": keys(tune), "author": author, "network": network, "most": 1.5 * max(costs), "switches": switches}
     start: dict[str, Any] = {
         "begin": begin or third + 1, "seed": 1, "temperature": 0.7, "local": True, "attention": True,
         "edits": [], "frame": max(1, third - 7), "note": 60, "expected": False,
     }  # fmt: skip
     presets: dict[str, dict[str, Any]] = {
         f"Only {author}": {"begin": len(tune) + 1},
-        "Without LocalRNN": {"local": False},
-        "Without attention": {"attention": False},
+        **{f"Without {name}": {kind: False} for kind, name in switches.items()},
         "Cold draws": {"temperature": 0.2},
     }
     return Page(

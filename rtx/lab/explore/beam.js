@@ -3,7 +3,7 @@
 
 import { line, SERIES } from "./chart.js";
 import { blues, shaded } from "./colours.js";
-import { arrows, canvas, make, select, slider, table } from "./page.js";
+import { arrows, canvas, decimals, make, select, slider, table } from "./page.js";
 
 const LINE = 19, TOP = 10; // pixels: a leaf of the tree, above the tree
 
@@ -21,6 +21,7 @@ export function show(page) {
     },
     key: (name) => arrows(name, ["hypothesis", place + 1, 1, found.length]),
   });
+  tree.element.style.touchAction = "manipulation"; // a finger moves a tree that is wider than the page
   const map = make("div");
   page.show(map);
 
@@ -56,7 +57,7 @@ export function show(page) {
     place = Math.min(hypothesis, found.length) - 1;
     drawTree();
     drawLooks();
-    const ranked = found.map(({ text, score }, i) => `${i + 1}. “${text}” (${score.toFixed(2)})`).join("; ");
+    const ranked = found.map(({ text, score }, i) => `${i + 1}. “${text}” (${decimals(score, 2)})`).join("; ");
     return `${extended} prefix${extended === 1 ? " was" : "es were"} extended. ${ranked}. ` +
       `Below: where hypothesis ${place + 1} looked, in percent.`;
   };

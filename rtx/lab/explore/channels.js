@@ -100,7 +100,7 @@ export function show(page) {
     if (state.text !== lastText) [lastText, found] = [state.text, read(tokens)];
     steps.max = Math.max(1, tokens.length);
     weights = layer?.n === n ? found.weights : null;
-    const step = Math.min(state.step, tokens.length);
+    const step = Math.min(Math.max(1, state.step), tokens.length);
     const words = tokens.map((token, i) => (found.unknown?.[i] ? `(${token})` : printed(token)));
     const rows = Array.from({ length: n - 1 }, (_, i) => [`channel ${i + 1}`, tokens.map((_, t) => t + 1)]);
     picture.replaceChildren(...(step ? [table(words, rows, (t, i) => cell(t, i + 1, step))] : []));

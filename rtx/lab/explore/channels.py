@@ -72,7 +72,5 @@ def first_layer(model: LanguageModel, vocabulary: Vocabulary) -> MultiChannelRNN
     if switches != SWITCHES:
         raise ValueError(f"model: expected an MCRNN with {SWITCHES}, got {switches}")
     if vocabulary.size != model.vocabulary or UNKNOWN not in vocabulary.numbers:
-        raise ValueError(
-            f"vocabulary: expected {model.vocabulary} symbols, one of them {UNKNOWN}, got {vocabulary.size}"
-        )
+        raise ValueError(f"vocabulary: expected {model.vocabulary} symbols with {UNKNOWN}, got {vocabulary.size}")
     return layer

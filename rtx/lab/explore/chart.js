@@ -34,10 +34,7 @@ export function axes(pen, page, box, { x, y, title = "", across = "", up = "", g
     yAt: (pixel) => y[0] + ((bottom - pixel) / box.height) * (y[1] - y[0]),
   };
   pen.save();
-  pen.lineWidth = 1;
-  pen.fillStyle = page.ink;
-  pen.strokeStyle = page.faint;
-  pen.textAlign = "right";
+  Object.assign(pen, { lineWidth: 1, fillStyle: page.ink, strokeStyle: page.faint, textAlign: "right" });
   for (const value of ticks(...y, box.height < 100 ? 2 : 4)) {
     if (grid) line(pen, [[box.x, place.y(value)], [right, place.y(value)]]);
     pen.fillText(short(value), box.x - 6, place.y(value));

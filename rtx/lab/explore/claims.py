@@ -1,6 +1,7 @@
 """The claims of the papers and their verdicts, with a filter by paper, by verdict and by word."""
 
 from pathlib import Path
+from typing import Any
 
 from rtx.evidence.claim import PAPERS, judged
 from rtx.evidence.ledger import LEDGER
@@ -8,7 +9,7 @@ from rtx.lab.explore.page import Page
 
 NAMES = dict(zip(PAPERS, ("R-Transformer", "MC-RNN", "Feed-forward attention"), strict=True))
 VERDICTS = ("holds", "fails", "open")
-ALL = {"paper": "all", "verdict": "all", "word": ""}
+ALL: dict[str, Any] = {"paper": "all", "verdict": "all", "word": ""}
 PRESETS = {"what held": ALL | {"verdict": "holds"}, "what failed": ALL | {"verdict": "fails"}}
 PRESETS["on music"] = ALL | {"word": "nottingham"}
 
@@ -39,7 +40,5 @@ def claims(results: str | Path = LEDGER) -> Page:
         "choose a paper and a verdict, or type a word, for example: attention.",
         title="Claims and verdicts",
         presets=PRESETS,
-        paper="all",
-        verdict="all",
-        word="",
+        **ALL,
     )

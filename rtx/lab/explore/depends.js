@@ -145,7 +145,8 @@ export function show(page) {
     ["switch off one layer of LocalRNN, so that its change reaches only the 3 next positions.", ({ chosen }) => chosen < T - 3 && reach(local) === 4],
     ["make the change end in the R-Transformer just where it ends in LocalRNN.",
       ({ chosen }) => chosen + reach(blocks) <= T && reach(blocks) === reach(local)],
-    ["make every position but the changed one stay as it was, in the R-Transformer.", () => reach(blocks) === 1],
+    ["make every position but the changed one stay as it was, in the R-Transformer.",
+      ({ chosen }) => chosen < T && reach(blocks) === 1],
   ];
 
   /** The next challenge; one that is met makes room for the next. */
@@ -156,6 +157,7 @@ export function show(page) {
   }
 
   return (state) => {
+    if (!(state.chosen - 1 in base)) throw new RangeError(`chosen: expected 1 to ${T}, got ${state.chosen}`);
     const { chosen, value, off } = state, changed = base.map((number, t) => (t + 1 === chosen ? value : number));
     if (now !== String(off)) [now, plain] = [String(off), models.map((model) => layers(model, base, off))];
     table = models.flatMap((model, i) => moved(plain[i], layers(model, changed, off)));

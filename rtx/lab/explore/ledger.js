@@ -9,12 +9,12 @@ const STYLE = `
   text-decoration: underline; text-underline-offset: 3px; }
 .rtx-page td button[aria-pressed=true] { border-color: currentColor; }`;
 
-function describe(metric, row) {
+function describe({ metric, validated }, row) {
   const paper = row.paper === "-" ? "The paper has no number" : `The paper has ${row.paper}`;
   if (!row.seeds) return `${row.model}: ${paper}; it has not been run here. To run it: ${row.command}`;
   const seeds = row.seeds.includes(",") ? `seeds ${row.seeds}, mean ± sd` : `seed ${row.seeds}`;
-  return `${row.model}: ${paper}, ours is ${row.ours} (${metric}; validation ${row.validation}, epoch ${row.epoch}, ` +
-    `${seeds}), variant ${row.variant}, budget ${row.budget}, ${row.parameters} parameters, on ${row.hardware}. ` +
+  return `${row.model}: ${paper}, ours is ${row.ours} (${metric}; validation ${row.validation} ${validated}, ` +
+    `epoch ${row.epoch}, ${seeds}), variant ${row.variant}, budget ${row.budget}, ${row.parameters} parameters, on ${row.hardware}. ` +
     `To run it again: ${row.command}`;
 }
 
@@ -44,6 +44,6 @@ export function show(page) {
     body.replaceChildren(...table.rows.map(line));
     buttons()[focused]?.focus(); // they were made anew
     const chosen = table.rows.find(({ cell }) => cell === state.cell);
-    return chosen ? describe(table.metric, chosen) : `${filled(table)} models have been run. Choose a number of ours.`;
+    return chosen ? describe(table, chosen) : `${filled(table)} models have been run. Choose a number of ours.`;
   };
 }

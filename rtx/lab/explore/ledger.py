@@ -35,11 +35,11 @@ def _table(recipe: Recipe, folder: Path) -> dict[str, Any]:
     for line, (cell, runs) in zip(lines, groups, strict=True):
         command = runs[0].command if runs else f"rtx train {recipe.name} {line.model}"
         rows.append(line._asdict() | {"cell": cell, "command": command})
-    details = [name for _, runs in groups for run in runs for name in run.details]
     return {
         "title": recipe.title,
         "source": recipe.source,
-        "metric": next(iter(details), task.metric),
+        "metric": next((name for _, runs in groups for run in runs for name in run.details), task.metric),
+        "validated": task.metric,
         "best": "highest" if task.test_best == "max" else "lowest",
         "rows": rows,
     }

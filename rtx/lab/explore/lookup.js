@@ -66,6 +66,7 @@ export function show(page) {
     grab: (x) => (at(x) >= 0 ? { chosen: at(x) + 1 } : undefined),
     key: (name) => arrows(name, ["chosen", chosen() + 1, 1, text.tokens.length]),
   });
+  picture.element.style.touchAction = "manipulation"; // a finger moves tokens that are wider than the page
   bar(1);
   page.longest = 2300;
 
@@ -139,7 +140,8 @@ export function show(page) {
 
   /** The answer to the question at a place, with a sign: right, wrong, or a guess. */
   function answer(t) {
-    const letter = text.tokens[t - 1], right = text.pairs.filter((s) => text.tokens[s - 1] === letter).map((s) => text.tokens[s]);
+    const letter = text.tokens[t - 1], pairs = text.pairs.filter((s) => text.tokens[s - 1] === letter);
+    const right = [...new Set(pairs.map((s) => text.tokens[s]))];
     const likely = softmax(found.logits[t]), i = strongest(likely), symbol = symbols[i];
     const sign = !right.length ? "?" : right.includes(symbol) ? "✓" : "✗";
     const correction = right.join() === symbol ? "" : `; right is ${right.join(" or ")}`;

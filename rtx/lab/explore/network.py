@@ -55,6 +55,4 @@ def layer_of(name: str, residual: Residual) -> dict[str, Any]:
         return {"kind": "attention", "heads": part.heads, **found}
     if isinstance(part, FeedForward):
         return {"kind": "feed-forward", **found}
-    raise ValueError(
-        f"model: expected LocalRNN, convolution, attention and feed-forward networks, got {type(part).__name__}"
-    )
+    raise ValueError(f"model: expected LocalRNN, convolution, attention or feed-forward, got {type(part).__name__}")

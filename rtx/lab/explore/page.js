@@ -45,10 +45,14 @@ const STYLE = `
 .rtx-page .facts { border-collapse: collapse; color: inherit; font-variant-numeric: tabular-nums; }
 .rtx-page .facts :is(th, td) { text-align: left; padding: 2px 14px 2px 0; background: none; color: inherit; }
 .rtx-page .note, .rtx-page .caption { font-size: 14px; }
-.rtx-page .note { min-height: 1.45em; }`;
+.rtx-page .note { min-height: 1.45em; }
+.rtx-page .said { min-width: 0; overflow-wrap: anywhere; }`;
 
 /** A share from 0 to 1 in percent; a small one with a digit more. */
 export const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
+
+/** A number with some decimals, and without the sign of "-0.00". */
+export const decimals = (value, count) => Number(value.toFixed(count)).toFixed(count);
 
 /** A token of a text, with a sign for what is not seen in print. */
 export const printed = (token) => ({ " ": "␣", "\n": "⏎", "": "·", "<unk>": "?" })[token] ?? token;
@@ -129,8 +133,9 @@ export function textInput(page, name, { label = name, maxLength = 200 }) {
 /** A field for a number. */
 export function numberInput(page, name, { label = name }) {
   const input = make("input", { type: "number", step: "any" });
+  let shown; // a number that is there already is not put again: the reader may be typing another one
   input.onchange = () => page.set({ [name]: Number(input.value) });
-  return addInput(page, name, label, input, (value) => (input.value = value));
+  return addInput(page, name, label, input, (value) => value === shown || (input.value = shown = value));
 }
 
 /** A box to tick. */
@@ -173,10 +178,7 @@ export function canvas(page, { label, hint = "", point = () => "", grab, key }) 
   };
   element.onpointerdown = moved(true);
   element.onpointermove = moved(false);
-  element.onpointerleave = () => {
-    under = null;
-    tell();
-  };
+  element.onpointerleave = () => ((under = null), tell());
   element.onkeydown = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const values = key?.(event.key, event);
@@ -210,7 +212,8 @@ export function table(head, rows, cell) {
  * given as [name, value, min, max]. Without `along`, the rows are a list, and down is its next one.
  */
 export function arrows(key, across, along) {
-  const turned = along ? key : ({ ArrowDown: "ArrowRight", ArrowUp: "ArrowLeft" }[key] ?? key);
+  const list = { ArrowDown: "ArrowRight", ArrowUp: "ArrowLeft", PageDown: "PageUp", PageUp: "PageDown" };
+  const turned = along ? key : (list[key] ?? key);
   const [name, value, min, max] = turned === "ArrowUp" || turned === "ArrowDown" ? along : across;
   const ends = { Home: -Infinity, End: Infinity };
   const steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -10, PageUp: 10, ...ends };
@@ -247,7 +250,7 @@ const asPython = (value) => JSON.stringify(value).replace(/^true$/, "True").repl
 function footer(page, model, address, said) {
   const add = (text, act) => make("button", { textContent: text, onclick: act });
   const presets = Object.entries(model.get("presets")).map(([text, values]) => add(text, () => page.set(values)));
-  const link = () => new URL(`#${written(page.state, page.start)}`, address).href;
+  const link = () => new URL(`#${written(page.state, page.opened)}`, address).href;
   const code = () => `.set(${Object.entries(page.state).map(([name, value]) => `${name}=${asPython(value)}`).join(", ")})`;
   const copy = add(address ? "Copy link" : "Copy as Python", async () => {
     const text = address ? link() : code();
@@ -275,11 +278,12 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
   box.addEventListener("focusin", keepKeys);
 
   const puts = {}, drawns = [], ends = [];
-  let update = () => "", read = {};
+  let update = () => "", read = {}, writing = 0;
   const page = {
     kernel,
     longest: 0,
     start: model.get("start"),
+    opened: model.get("state"), // what an address without a state shows
     weights: model.get("weights")?.byteLength ? model.get("weights") : null,
     get data() {
       const text = model.get("data");
@@ -311,36 +315,38 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
   el.append(box);
 
   const redraw = () => {
-    const begun = performance.now();
+    const begun = performance.now(), focused = document.activeElement;
     page.dark = isDark(el);
     box.classList.toggle("dark", page.dark);
     [page.ink, page.faint] = ["--rtx-ink", "--rtx-faint"].map((name) => getComputedStyle(box).getPropertyValue(name));
     // before the update: afterwards, the browser would have to lay out the page once more to know its width
-    if (page.longest) sentence.style.minHeight = `${Math.ceil(page.longest / box.clientWidth)}lh`;
+    if (page.longest) sentence.style.minHeight = `${Math.ceil(page.longest / sentence.clientWidth)}lh`;
     const state = page.state, text = update(state);
     for (const [name, put] of Object.entries(puts)) put(state[name]);
     if (sentence.textContent !== text) sentence.textContent = text, (said.textContent = "");
+    if (focused?.disabled && box.contains(focused)) box.querySelector("button:enabled").focus(); // it was pressed
     drawns.forEach((tell) => tell()); // what is under the pointer may be another now
-    if (own) history.replaceState(null, "", `#${written(state, page.start)}`);
+    clearTimeout(writing);
+    // a little later, because WebKit allows 100 changes in 10 seconds
+    if (own) writing = setTimeout(() => history.replaceState(null, "", `#${written(page.state, page.opened)}`), 300);
     box.dispatchEvent(new CustomEvent("rtx-drawn", { bubbles: true, detail: performance.now() - begun }));
   };
   update = show(page);
   const events = ["change:state", "change:data"], resized = new ResizeObserver(redraw);
   for (const name of events) model.on(name, redraw);
   /** Show the state that the address holds, also if it is changed in an open page; returns whether it holds one. */
-  function follow(before) {
+  function follow() {
     const names = [...new URLSearchParams(location.hash.slice(1)).keys()];
     if (names.some((name) => !(name in page.start))) return false; // a place in the page, such as #main
     try {
-      page.set({ ...before, ...stateOf(location.hash, page.start) });
+      page.set({ ...page.opened, ...stateOf(location.hash, page.start) });
     } catch {
       page.set(page.start); // somebody has typed an address that cannot be read or shown
     }
     return true;
   }
-  const again = () => follow(page.start);
-  if (own) addEventListener("hashchange", again);
-  if (!own || !follow(page.state)) redraw();
+  if (own) addEventListener("hashchange", follow);
+  if (!own || !follow()) redraw();
   resized.observe(pictures);
   const scheme = matchMedia("(prefers-color-scheme: dark)");
   const themed = new MutationObserver(() => setTimeout(redraw, 100)); // once its colours are there
@@ -350,7 +356,8 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
   return () => {
     for (const name of events) model.off(name, redraw);
     scheme.removeEventListener("change", redraw);
-    removeEventListener("hashchange", again);
+    removeEventListener("hashchange", follow);
+    clearTimeout(writing);
     ends.forEach((act) => act());
     for (const one of [resized, themed]) one.disconnect();
   };

@@ -99,7 +99,7 @@ export function board(page, options) {
       });
       return (px) => {
         const k = Math.floor(at.at(px) - begin);
-        return { text: `${begin + 0.5 + k}: ${short(bars[k])}` };
+        return { text: k in bars ? `${begin + 0.5 + k}: ${short(bars[k])}` : "" }; // a short row ends before the axis
       };
     },
   };

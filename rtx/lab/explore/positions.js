@@ -56,8 +56,8 @@ export function show(page) {
 
   const picture = board(page, { high: 290, label: "heat map of the encoding, and the chosen row as bars" });
 
-  return (state) => {
-    const { encoding, position: t } = state, view = views[encoding], scores = "most" in view, most = view.most ?? 1;
+  return (given) => {
+    const state = { ...given, clip: Math.min(given.clip, clip.max) }, { encoding, position: t } = state, view = views[encoding], scores = "most" in view, most = view.most ?? 1;
     const [across, up] = view.names ?? ["key s", "query t"];
     clip.parentElement.hidden = encoding !== "Shaw's distances";
     for (const box of boxes) box.parentElement.hidden = encoding !== "Transformer-XL";

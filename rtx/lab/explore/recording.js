@@ -1,7 +1,5 @@
 // A recording: panels that follow a few controls. Python has computed what is seen at every setting (recording.py).
-//
-// It may grow while it is seen. Then its controls have more values. A control whose state is not among its values shows
-// the last one.
+// It may grow while it is seen, and a control whose state is not among its values shows the last one.
 
 import { select, slider } from "./page.js";
 import { board } from "./panels.js";

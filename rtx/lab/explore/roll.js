@@ -4,7 +4,7 @@ import { line } from "./chart.js";
 
 /** The colours of notes by who wrote them. */
 export const bachs = (dark) => (dark ? "#56b4e9" : "#0173b2");
-export const machines = (dark) => (dark ? "#f0a63c" : "#c26a00");
+export const machines = (dark) => (dark ? "#f0a63c" : "#ad5f00");
 export const LEFT = 34, RIGHT = 8; // pixels for the names of octaves, and for half a number below the end
 
 const NAMES = ["C", "C♯", "D", "D♯", "E", "F", "F♯", "G", "G♯", "A", "A♯", "B"];

@@ -9,7 +9,7 @@ const STYLE = `
 .rtx-page .model { margin: 10px 0; }
 .rtx-page .letters { font: 15px/1.75 ui-monospace, monospace; overflow-wrap: anywhere; }
 .rtx-page .letters span { padding: 3px 0; cursor: pointer; white-space: pre-wrap; }
-.rtx-page .letters span.unread { opacity: 0.5; }
+.rtx-page .letters span.unread { opacity: 0.7; }
 .rtx-page .next { display: grid; grid-template-columns: repeat(${SHOWN}, 1fr); gap: 4px; max-width: 420px; min-height: 28px; }
 .rtx-page .next button { font: 14px ui-monospace, monospace; padding: 1px; }`;
 
@@ -46,7 +46,7 @@ export function show(page) {
   place.onpointerover = place.onpointerleave = ({ target }) => page.note(target.title);
   place.onkeydown = (event) => {
     const { letters, count } = parts(), moved = arrows(event.key, ["count", count, 1, letters.length]);
-    if (!moved || event.target !== place) return;
+    if (!moved || event.target !== place || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     choose(moved.count);
   };

@@ -3,7 +3,7 @@
 
 import { colourBar } from "./chart.js";
 import { css, diverging, inkOn, shaded } from "./colours.js";
-import { arrows, canvas, checkbox, make, select, slider, table } from "./page.js";
+import { arrows, canvas, checkbox, decimals, make, select, slider, table } from "./page.js";
 import { CELLS, linear, readTensors } from "./tensor.js";
 
 const LEFT = 92, STRIP = 52, LEGEND = 24; // in CSS pixels
@@ -71,7 +71,7 @@ export function show(page) {
     const rows = [["input x", now.input], ["state before", now.before], ...Object.entries(now.gates), ["state after", after]];
     numbers.replaceChildren(table([], rows, (value) => {
       const style = shaded(diverging(value, page.dark));
-      return { textContent: D > MOST ? "" : value.toFixed(2), title: value.toFixed(3), style };
+      return { textContent: D > MOST ? "" : decimals(value, 2), title: decimals(value, 3), style };
     }));
     const area = picture.begin(STRIP + LEGEND, LEFT + CELL * (T + windows - 1));
     strip(area, T, windows, state, page.ink);
