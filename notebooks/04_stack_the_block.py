@@ -246,7 +246,7 @@ for name in names:
 # %%
 import json
 
-longer = json.loads(Path("../studies/more_updates.json").read_text())["runs"]
+longer = json.loads(Path("../studies/more_updates.json").read_text(encoding="utf-8"))["runs"]
 print("no LocalRNN, 2 blocks: how many of 3 seeds have more than 99 % of the pairs right")
 for norm, rate in product(("post", "pre"), (0.0003, 0.001, 0.003)):
     seeds = [run for run in longer if run["rate"] == rate and run["model"].endswith(f"{norm}-norm")]
@@ -362,7 +362,7 @@ print("mean square of the sum after 2, 4, 6 and 8 blocks:", *(f"{one:.2f}" for o
 
 # %%
 print("8 blocks, 250 updates: right answers in %, mean of letter and pair (a guess: 50); one number per seed")
-stored = json.loads(Path("../studies/parts_of_a_block.json").read_text())["runs"]
+stored = json.loads(Path("../studies/parts_of_a_block.json").read_text(encoding="utf-8"))["runs"]
 for name in ("8 blocks, post-norm", "8 blocks, pre-norm"):
     for rate in (0.001, 0.003, 0.01):
         found = [run["test"][-1]["both"][0] for run in stored if (run["model"], run["rate"]) == (name, rate)]
@@ -375,7 +375,7 @@ for name in ("8 blocks, post-norm", "8 blocks, pre-norm"):
 # ## 5. Real music
 #
 # What do the parts add on real data? A Nottingham tune is a sequence of **frames**: the notes that sound at one time. A model
-# predicts the next frame. Its loss is the negative log-likelihood of this frame, in [nats](../docs/glossary.md#bit-nat). We trained the R-Transformer of the paper (3 blocks, $D = 160$, window 6)
+# predicts the next frame. Its loss is the negative log-likelihood of this frame, in [nats](../docs/glossary.md#bit-nat). We trained the R-Transformer of the paper (3 blocks, $D = 160$; the window of 6 is from the authors' code)
 # and took away LocalRNN or attention. Feed-forward always stays. All runs use Adam and the same learning rate.
 #
 # **Predict.** Which loss is larger: without attention, or without LocalRNN? A LocalRNN with
@@ -386,7 +386,7 @@ from rtx.evidence.ledger import read_results
 
 asked = {
     "window 12": ("r-transformer", "adam+window=12"),
-    "window 6, as in the paper": ("r-transformer", "adam"),
+    "window 6, authors' code": ("r-transformer", "adam"),
     "window 3": ("r-transformer", "adam+window=3"),
     "window 1": ("r-transformer", "adam+window=1"),
     "no attention": ("r-transformer", "adam+heads=0"),  # no heads: no attention

@@ -93,7 +93,7 @@ in_degree = exercises.yours(my_in_degree, "in_degree")
 #
 # </details>
 #
-# **Predict.** Figure 3 of the paper says that channel 2 joins "champions have been" at *been*, "few and far between" at *between*,
+# **Predict.** Section 5.1 of the paper says that channel 2 joins "champions have been" at *been*, "few and far between" at *between*,
 # and "Italian Open" at *Open*. Which in-degrees must these three words have?
 #
 # <details><summary>Answer</summary>
@@ -504,6 +504,7 @@ for name, groups in tables.cells(load_recipe("multi30k"), Path("../results")).it
 # | in-degree (Eq. 1), Figures 1-3 | $m_t^k$, $n$ | section 1 | `MultiChannelRNN.in_degrees` |
 # | the cell's input (Eq. 2-3) | $s_{t-1}^k$, $h_t^k$, $W_j$ | section 2 | `MultiChannelRNN.channels` |
 # | attention over channels (Eq. 4-6) | $e_t^k$, $\alpha_t^k$ | sections 2-4 | `trace`: `channel_weights` |
+# | three phrases (§5.1) | | section 1 | |
 # | path lengths (§5.2) | $d_i(l)$ | section 5 | |
 # | Tables 2 and 5 | | section 6 | `rtx train multi30k` |
 #

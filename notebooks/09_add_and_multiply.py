@@ -116,7 +116,7 @@ print("plain mean of the states:           ", *(f"{number:.2f}" for number in h.
 # $$h_t = \text{LReLU}(W_{xh} x_t + b_{xh}), \qquad e_t = \tanh(w_{hc} \cdot h_t + b_{hc})$$
 #
 # Here $x_t$ are the inputs of step $t$, $h_t$ is its state, and $e_t$ is its score. $W_{xh}$, $b_{xh}$, $w_{hc}$ and
-# $b_{hc}$ are learnt. LReLU (the leaky ReLU) multiplies negative numbers by 0.01 and keeps the others. The context
+# $b_{hc}$ are learnt. LReLU (the leaky ReLU) multiplies negative numbers by 0.01 and keeps the others. (So does the authors' code. The paper prints max(x, 0.01) instead, see [15](15_weigh_the_evidence.ipynb#8.-Find-the-error).) The context
 # is:
 #
 # $$\alpha_t = \frac{\exp(e_t)}{\sum_{k=1}^{T} \exp(e_k)}, \qquad c = \sum_{t=1}^{T} \alpha_t h_t \qquad (1)$$
@@ -442,7 +442,7 @@ for pooling, T in product(("attention", "mean"), (50, 100, 500, 1000)):
     print(f"    {pooling:10} {T:32,}   {ours[0]:10}   {ours[1]}")
 
 # %%
-print("Table 2: one model for all lengths from 50 to 10,000, without zeros, solved in %")
+print("Section 2.3: one model for all lengths from 50 to 10,000, without zeros, solved in %")
 recipe = load_recipe("ffa-variable")
 for row, groups in stored_runs(recipe, Path("../results")).items():
     runs = max(groups, key=lambda runs: int(runs[0].budget.split()[0]))
@@ -526,7 +526,7 @@ for name in ("attention", "mean", "gru"):
 # | in the paper | here | in `rtx` |
 # | --- | --- | --- |
 # | both tasks (§2) | section 1 | tasks `add`, `multiply` |
-# | Eq. 1, 2 | section 2 | `FeedForwardAttention` |
+# | model (§2.1), Eq. 1, 2 | section 2 | `FeedForwardAttention` |
 # | Table 1 | section 6 | `ffa-add`, `ffa-multiply` |
 # | all lengths (§2.3) | section 6 | `ffa-variable` |
 # | temporal order (§3) | section 7 | `ffa-order` |

@@ -237,7 +237,7 @@ for name, x in (("row by row", train.inputs), ("permuted", permuted)):
 
 # %%
 AFTER, RATES = (45, 135, 270, 540), (0.001, 0.003, 0.01)
-stored = json.loads(Path("../studies/digits_in_order.json").read_text())["runs"]
+stored = json.loads(Path("../studies/digits_in_order.json").read_text(encoding="utf-8"))["runs"]
 
 def of_rate(name, rate, *orders):
     return [run for run in stored if (run["model"], run["rate"]) == (name, rate) and run["problem"] in orders]
@@ -431,7 +431,7 @@ print(f"p if the kinds separate: three seeds each {2 / math.comb(6, 3):.3f}, fiv
 # The paper's two models also differ in size:
 
 # %%
-parameters = json.loads(Path("../studies/original_code.json").read_text())["parameters on MNIST"]
+parameters = json.loads(Path("../studies/original_code.json").read_text(encoding="utf-8"))["parameters on MNIST"]
 print(f"trained parameters in the published code: R-Transformer {parameters['r-transformer, theirs, with gradients']:,}, TCN {parameters['tcn, theirs']:,}")
 
 # %% [markdown]

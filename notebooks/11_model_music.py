@@ -30,7 +30,7 @@ explore.bach()
 #
 # </details>
 #
-# The R-Transformer paper reports a mean surprise of 2.37 **nats** (the unit for natural logarithms) per frame of folk music. Is this
+# The R-Transformer paper reports a mean surprise of 2.37 for folk music. By its code, the unit is **nats** (natural logarithms) per frame. Is this
 # good?
 #
 # - **You will** write the loss that measures surprise, a simple model, and (optional) the cost of independent keys.
@@ -292,7 +292,7 @@ print("cost of frames 16, 17, 18:", ", ".join(f"{nats:.1f}" for nats in price), 
 # the part's output to zero. It also *trained* new models *without* the part.
 
 # %%
-study = json.loads(Path("../studies/music_controls.json").read_text())
+study = json.loads(Path("../studies/music_controls.json").read_text(encoding="utf-8"))
 print("whole model:", tables.spread([run["whole"] for run in study["parts"]], 2), "nats per frame")
 for part in ("LocalRNN", "attention"):
     off, without = (tables.spread([run[how][part] for run in study["parts"]], 2) for how in ("switched off", "trained without"))
@@ -445,7 +445,7 @@ print("Nottingham, authors' settings, 15 of 100 epochs:", *(f"{row:14}{told(runs
 # - **Did we reproduce 2.37?** With the authors' settings, not after 15 of 100 epochs. The GRU was first with 3.81 nats (GRU and LSTM at the rate 5e-4, the others at 5e-5, because at 5e-4 they diverge or do not learn); the R-Transformer had 4.06 with two seeds and diverged with the third. With Adam, it has 2.21.
 # - **Is it first?** On Nottingham with Adam, it is first of the paper's six models, also at equal size. On JSB, the LSTM is level with it, ahead with more epochs ([15](15_weigh_the_evidence.ipynb)).
 # - **JSB is not our chorales.** Fewer frames repeat the frame before. Its numbers differ from section 4.
-# - **This Transformer has sinusoids**: waves that mark positions ([notebook 05](05_encode_position.ipynb)). The R-Transformer's lead over it is 1.3 nats on Nottingham. With **relative positions** and the same recipe, two of its seeds are level with the R-Transformer, and one is ahead. So the Transformer was behind because [sinusoids](../docs/glossary.md#sinusoids) help it less than relative positions (the next table has one without positions, too). On JSB they are better than sinusoids as well, but by 0.05 nats on average.
+# - **This Transformer has sinusoids**: waves that mark positions ([notebook 05](05_encode_position.ipynb)). The R-Transformer's lead over it is 1.3 nats on Nottingham. With **relative positions** and the same recipe, two of its seeds are level with the R-Transformer, and one is ahead. So the Transformer was behind because [sinusoids](../docs/glossary.md#sinusoids) help it less than relative positions (the next table has one without positions, too). On JSB they are better than sinusoids as well, but by 0.04 nats on average, and not with every seed.
 #
 # Which part gives the lead? These runs trained the R-Transformer without a part, or with another window.
 
@@ -469,7 +469,7 @@ plt.show()
 #   does not explain the lead.
 # - **Window 12** has 2.05 nats. This is between the seeds of the Transformer with relative positions.
 # - **No LocalRNN** leaves a Transformer without positions (only its dropout on the input is missing). So these two numbers should agree, and they do. The NLL is 2.0 nats higher than with LocalRNN. Compared with no positions, sinusoids lower the Transformer's NLL by 0.7 nats, and relative positions by 2.1. So either a window or relative
-#   positions give the low NLL. We trained no model with both.
+#   positions give the low NLL. [Findings](../docs/findings.md) has a model with both.
 # - **No attention** costs 1.4 nats, more than on our chorales. A likely reason: folk tunes repeat passages, which attention helps to copy ([notebook 15](15_weigh_the_evidence.ipynb)). This model also has fewer parameters.
 #
 # ## Recap

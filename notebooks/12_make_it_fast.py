@@ -20,7 +20,7 @@ import torch
 from rtx.lab import exercises, kept_bytes, plots, race, training_step
 plots.style()
 _ = torch.set_num_threads(1), torch.manual_seed(0)
-study = json.loads(Path("../studies/where_time_goes.json").read_text())
+study = json.loads(Path("../studies/where_time_goes.json").read_text(encoding="utf-8"))
 PARTS = ("LocalRNN", "attention", "feed-forward", "rest")
 
 def fastest(step, way):
@@ -100,7 +100,7 @@ def show(step, *ways, part="whole"):
 show("MNIST", "hoisted", "hoisted, no dropout of weights")
 
 # %% [markdown]
-# This dropout takes a quarter to a half of this step. So a count of products does not always say where the time goes.
+# This dropout takes a fifth to a half of this step. So a count of products does not always say where the time goes.
 #
 # ## 2. Measure
 #
@@ -421,7 +421,7 @@ for back in (0, 100, 200):
 # The stored [benchmark](../benchmarks/README.md) is from an older commit and another processor, without the switch. "published" is like our first way, and "rtx" has all changes. "TransformerEncoder" is torch's own code. The [Transformer](../docs/glossary.md#transformer) of the picture uses the fused attention of `rtx`:
 
 # %%
-bench = json.loads(Path("../benchmarks/results/cpu.json").read_text())
+bench = json.loads(Path("../benchmarks/results/cpu.json").read_text(encoding="utf-8"))
 def row(case, name):  # "medium" is the setting with torch.set_float32_matmul_precision("medium"); all rows have it
     return next(one for one in bench["cases"][case]["rows"] if one["name"].startswith(name) and one["setting"] == "medium")
 
@@ -437,7 +437,7 @@ print(f"MC-RNN with three channels / LSTM: {mc_rnn['multiply_adds_g'] / lstm['mu
 # So when should you use which model? On MNIST, the paper reports an [accuracy](../docs/glossary.md#accuracy) of 99.0 % for the TCN and 99.1 % for the R-Transformer. For such a task choose
 # a **TCN**. An **LSTM** can be as fast, but has 87.2 % in the paper.
 #
-# The paper of [MC-RNN](../docs/glossary.md#mc-rnn) ([08](08_split_into_channels.ipynb)) says that it has "almost the same time cost as the conventional RNN". In the last line, on one core, it needs 3.6 times the multiply-adds of an LSTM and 3.7 times its time.
+# The paper of [MC-RNN](../docs/glossary.md#mc-rnn) ([08](08_split_into_channels.ipynb)) says that it computes more, but has "almost the same time cost as the conventional RNN" if its channels run in parallel. One core cannot run them in parallel: in the last line MC-RNN needs 3.6 times the multiply-adds of an LSTM and 3.7 times its time. So this does not test the claim.
 #
 # ## Recap
 #
@@ -445,7 +445,7 @@ print(f"MC-RNN with three channels / LSTM: {mc_rnn['multiply_adds_g'] / lstm['mu
 #
 # - **Count:** shares of multiply-adds and of time roughly agreed on characters ($D = 512$), but not on MNIST ($D = 32$).
 # - **Hoist:** LocalRNN became clearly faster. The two whole steps did not, but single blocks with $D = 512$ did.
-# - **Blocks:** saved a quarter to a half of the time on MNIST.
+# - **Blocks:** saved a fifth to a half of the time on MNIST.
 # - **Recompute:** less memory, more time. With cheap random numbers the step was about as fast as without recomputing.
 # - **Fuse:** a fused LocalRNN saved memory. With a fused attention, the step took half as long.
 # - On MNIST a TCN was about ten times as fast as the fastest R-Transformer.

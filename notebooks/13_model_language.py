@@ -36,9 +36,9 @@ import matplotlib.pyplot as plt
 import torch
 from torch.nn.functional import cross_entropy
 from rtx.lab import exercises, plots
-from rtx.lab.pretrained import card_of, pretrained
-from rtx.tasks import task_by_name
+from rtx.lab.pretrained import card_of, path_of, pretrained
 from rtx.tasks.text import manual, split
+from rtx.training.checkpoint import load_texts
 
 plots.style()
 torch.set_num_threads(1)
@@ -87,7 +87,7 @@ bits_per_character = exercises.yours(my_bits_per_character, "bits_per_character"
 
 # %%
 text = {part: "".join(pieces) for part, pieces in split([manual()]).items()}
-known = task_by_name("characters").texts[0]  # the symbols and their numbers
+known = load_texts(path_of("characters-gru"))[0]  # the symbols of these networks, and their numbers
 tokens = {part: torch.tensor(known.encode(characters)) for part, characters in text.items()}
 last = len(text["test"]) // 64 * 64  # we score the test text from place 64 to here
 
@@ -517,7 +517,7 @@ explore.training("characters", "gru", d_model=48, layers=1, learning_rate=0.01).
 #
 # - **Good counts.** A bigram model needs 3.27 bits per character, and counts of four need 2.05. Counts that fall back on shorter contexts need 1.76.
 # - **Compressors.** After the training text, `lzma` and `bz2` need 1.3 bits, because they use text from far back and the test text itself.
-# - **Networks of the same size.** In our study (about 48,000 parameters, 1,000 updates, three seeds) the R-Transformer learnt soonest. Its mean did not beat counts of four.
+# - **Networks of the same size.** In our study (47,000 to 48,000 parameters, 1,000 updates, three seeds) the R-Transformer learnt soonest. Its mean did not beat counts of four.
 # - **Where?** Two networks of section 1 (one seed each) were ahead of the counts after new contexts, and behind after long known contexts.
 # - Open: larger networks, and longer training.
 #

@@ -152,7 +152,7 @@ with torch.no_grad():
 # **Predict.** The scan has few rounds, but each round does up to $2T$ multiplications for each number of the state. On one core, when is it faster than a loop? The times come from `studies/steps_and_streams.py`.
 
 # %%
-times = json.loads(Path("../studies/steps_and_streams.json").read_text())
+times = json.loads(Path("../studies/steps_and_streams.json").read_text(encoding="utf-8"))
 print("1,000 steps on one core        loop      scan")
 for width, took in times["ms of 1,000 steps"].items():
     print(f"state of {width:>5} numbers {took['loop']:7.1f} ms {took['scan']:6.1f} ms")

@@ -50,10 +50,10 @@ def dead_parameters() -> Evidence:
 
 
 def unequal_sizes() -> Evidence:
-    """Parameters of the models that Table 1 compares, as the recipe builds them."""
+    """Parameters of three models of Table 1, as the recipe builds them. The others have about 70,000 in the paper."""
     recipe = load_recipe("mnist")
     bars = {}
-    for row in ("rnn", "gru", "lstm", "tcn", "transformer", "r-transformer"):
+    for row in ("tcn", "transformer", "r-transformer"):
         plan = recipe.plan(row)
         task = task_by_name(plan.task, **plan.task_arguments)
         bars[row] = sum(p.numel() for p in build(task, plan.model, **plan.hyperparameters).parameters()) / 1000

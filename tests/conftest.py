@@ -4,8 +4,10 @@ import multiprocessing
 import os
 import shutil
 import zlib
+from hashlib import sha256
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
+from pydoc_data.topics import topics
 from typing import Any
 
 import hypothesis
@@ -16,6 +18,13 @@ import torch
 # soak of tests/faults draws new ones.
 hypothesis.settings.register_profile("rtx", deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("rtx")
+
+# These lessons learn from the manual that the running Python has. The stored outputs are of one such text. With another
+# one the cells run, but their outputs differ, and nobody compares them.
+OF_THE_MANUAL = {"01_frame_the_problem.ipynb", "06_carry_memory.ipynb", "13_model_language.ipynb"}
+SAME_MANUAL = (
+    sha256("".join(topics[name] for name in sorted(topics)).encode()).hexdigest().startswith("37d06970fc926e60")
+)
 
 NAMED = os.environ.get("RTX_DATA")  # as the tests began: some of them change it
 
@@ -35,6 +44,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if len(kept) < len(items):
         config.hook.pytest_deselected(items=[one for one in items if any(map(one.get_closest_marker, left_out))])
         items[:] = kept
+    for one in items:
+        if not SAME_MANUAL and one.path.name in OF_THE_MANUAL:
+            one.options["check"] = False  # type: ignore[attr-defined]  # a cell of nbval
 
 
 @pytest.hookimpl(tryfirst=True)

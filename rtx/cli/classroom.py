@@ -1,5 +1,6 @@
 """`rtx class`: notebooks for students, and grades for what they hand in."""
 
+import os
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated
@@ -40,6 +41,8 @@ def grade(
 
     docs/teaching.md says what this process cannot do, and when you need a container.
     """
+    if not hasattr(os, "fork"):
+        raise ValueError("class grade: needs Linux or macOS, got Windows; there, use WSL")
     from rtx.classroom.confine import can_confine
     from rtx.classroom.grading import PASSED, Grade, grade_folder, to_csv
 

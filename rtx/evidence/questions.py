@@ -4,6 +4,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from statistics import mean
@@ -157,7 +158,7 @@ def timed(results: Path, case: str, ratio: str) -> Look:
     path = results.parent / "benchmarks" / "results" / "cpu.json"
     if not path.exists():
         return Look("not measured")
-    measured = json.loads(path.read_text())
+    measured = json.loads(path.read_text(encoding="utf-8"))
     found = next(target["value"] for target in measured["cases"][case]["targets"] if target["text"] == ratio)
     return Look(f"{ratio}: {found:.1f} times the time on one thread ({measured['hardware']})", Count((), False))
 
@@ -190,13 +191,15 @@ def _compared(
 def _toy_runs(recipe: Recipe, results: Path, row: str, variant: str | None) -> tuple[list[Result], list[list[Result]]]:
     """Return a row's runs at full scale: one for each seed, and all by their rate.
 
-    The one is the run whose rate a sweep chose, if at least three seeds have such a run. Otherwise it has the rate with
+    The one has the rate that a sweep chose, if at least three seeds have such a run. Otherwise it has the rate with
     most seeds; of several such rates the one with the best validation, then the quickest.
     """
     wanted = variant or recipe.default_variant
     full = [group for group in cells(recipe, results)[row] if group[0].scale == "full" and counts(group[0], wanted)]
-    swept = {run.seed: run for group in full for run in group if run.chosen_from}
     by_rate = of_each_rate(full)
+    longest = {(run.variant, run.seed): run for runs in by_rate for run in runs}
+    chosen = [run for group in full for run in group if run.chosen_from]
+    swept = {run.seed: replace(longest[run.variant, run.seed], chosen_from=run.chosen_from) for run in chosen}
     if len(swept) >= SEEDS:
         return [swept[seed] for seed in sorted(swept)], by_rate
 
@@ -225,7 +228,10 @@ def _earliness(run: Result, cut_solves: bool) -> float:
 
 
 def _epochs(runs: Sequence[Result]) -> str:
-    return ", ".join(str(run.epoch) if is_solved(run) else "never" for run in runs)
+    def one(run: Result) -> str:
+        return str(run.epoch) if is_solved(run) else f">{cut_at(run.budget):g}" if run.budget else "never"
+
+    return ", ".join(map(one, runs))
 
 
 def _cuts(runs: Sequence[Result]) -> str:

@@ -5,10 +5,10 @@ no seed does. We ask for at least three seeds. This is a count of repetitions an
 
 **A claim that one model is ahead of another** needs a test, because scores differ between seeds even when two models
 are equally good. We use a permutation test. If the models were equally good, each way to deal the scores out to the
-two models would be equally likely. The p-value is the share of deals that are at least as good for the first model as
-the real one. We double p, because a claim can be refuted as well as confirmed. A model is ahead of several others if it
-is ahead of each, so the largest of these p counts. A single model that is ahead of it refutes the claim. This may be
-any of the others, so the smallest of these p counts, multiplied by the number of the others.
+two models would be equally likely. The p-value is the share of deals in which the ranks of the first model's scores are
+at least as good as in the real one. We double p, because a claim can be refuted as well as confirmed. A model is ahead
+of several others if it is ahead of each, so the largest of these p counts. A single model that is ahead of it refutes
+the claim. This may be any of the others, so the smallest of these p counts, multiplied by the number of the others.
 
 **Many claims.** Some of many comparisons look clear by chance. Holm's correction over all comparisons of a paper keeps
 the chance of even one wrong verdict below 5 %. This assumes that claims, runs and seeds were fixed before the first

@@ -51,10 +51,10 @@ def local_rnn(
     rows = []
     for sequence in x:
         padded = [zero] * (window - 1) + list(sequence)
-        for t in range(T):
+        for t in range(T):  # Eq. (3): one state for each position
             h, c = zero, zero
-            for x_s in padded[t : t + window]:  # Eq. (2): x_{t-M+1} … x_t
-                h, c = cell(name, w_ih @ x_s + b_ih, w_hh @ h + b_hh, h, c)  # Eq. (3)
+            for x_s in padded[t : t + window]:  # Eq. (2): the cell reads x_{t-M+1} … x_t
+                h, c = cell(name, w_ih @ x_s + b_ih, w_hh @ h + b_hh, h, c)
             rows.append(h)
     return torch.stack(rows).view(B, T, D)
 

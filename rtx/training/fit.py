@@ -14,7 +14,8 @@ import lightning
 import torch
 from lightning.pytorch.callbacks import Callback, EarlyStopping, Timer
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
-from lightning.pytorch.plugins.environments import SLURMEnvironment
+from lightning.pytorch.plugins.environments import LightningEnvironment
+from lightning.pytorch.utilities import rank_zero_only
 
 from rtx.checks import check_seed
 from rtx.models import LanguageModel
@@ -106,15 +107,17 @@ def _lightning_trainer(
 ) -> lightning.Trainer:
     folder = folder.absolute()  # otherwise the loggers would take a "~" in it for the home folder
     curves = TensorBoardLogger(folder, name="", version="tensorboard", default_hp_metric=False)
-    # without Lightning's own way to save and requeue a SLURM job, which would interfere with `Survival`
-    slurm = [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
+    # A run is one process that writes its own logs, whatever number SLURM or torchrun gave it. Lightning must not save
+    # and requeue a SLURM job either, because `Survival` saves.
+    rank_zero_only.rank = 0  # type: ignore[attr-defined]
+    more.setdefault("accelerator", "cuda" if torch.cuda.is_available() else "cpu")  # others were never tried
     trainer = lightning.Trainer(
         max_epochs=epochs,
         devices=1,
         callbacks=callbacks,
         logger=[CSVLogger(folder, name="log"), curves],
         enable_checkpointing=False,  # `Survival` writes the checkpoints
-        plugins=[Checkpoints(), *slurm],
+        plugins=[Checkpoints(), LightningEnvironment()],
         num_sanity_val_steps=0,
         log_every_n_steps=50,
         enable_model_summary=False,

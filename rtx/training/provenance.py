@@ -1,5 +1,6 @@
 """Where a run's numbers come from: its processor, the versions of its packages, and its commit."""
 
+import logging
 import os
 import platform
 import re
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     import torch
 
 PACKAGE = Path(__file__).parents[1]
+
+log = logging.getLogger(__name__)
 
 
 def stamp() -> str:
@@ -47,6 +50,9 @@ def git(*arguments: str) -> str | None:
         done = subprocess.run(["git", *arguments], cwd=PACKAGE, capture_output=True, encoding="utf-8", env=quietly)
     except FileNotFoundError:
         return None
+    if "dubious ownership" in done.stderr:  # of another user; git's last line says how to allow it
+        allowed = done.stderr.strip().splitlines()[-1].strip()
+        log.warning("git refuses the folder %s, so the ledger names no commit. To allow it: %s", PACKAGE, allowed)
     return done.stdout if done.returncode == 0 else None
 
 

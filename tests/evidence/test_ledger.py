@@ -43,7 +43,7 @@ def test_a_run_comes_back_as_it_was_written(tmp_path):
     assert read_result(path) == result()
 
 
-def test_the_commit_is_the_packages_own_and_of_no_repository_around_it(tmp_path, monkeypatch, git):
+def test_the_commit_is_the_packages_own_and_of_no_repository_around_it(tmp_path, monkeypatch, git, caplog):
     package = tmp_path / ".venv" / "rtx"
     (package / "training").mkdir(parents=True)
     (package / "__init__.py").touch()
@@ -68,6 +68,8 @@ def test_the_commit_is_the_packages_own_and_of_no_repository_around_it(tmp_path,
     (package / "__init__.py").write_text("changed = True\n")
     assert provenance.commit() == f"{head}-dirty"
     assert provenance.in_commit(f"{head}-dirty", "__init__.py", "") is True
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")  # as in a container that runs as another user
+    assert provenance.commit() is None and "safe.directory" in caplog.text
     assert provenance.in_commit(f"{head}-dirty", "__init__.py", "changed = True\n") is False
     assert provenance.in_commit(None, "__init__.py", "") is None
 

@@ -327,6 +327,11 @@ def test_each_seed_is_judged_by_its_own_rate_and_its_longest_run(put, find):
         put("mean-500", 0.6, seed, **SOLVED | {"validation": 0.6, "budget": "1 of 100 epochs"})
         put("mean-500", 1.0, seed, **SOLVED | {"epoch": 4, "budget": "40 of 100 epochs"})
     assert solved(find, "mean-500").sentence.startswith("solved after epoch 4, 4, 4")
+    for seed in range(3):  # a search that was cut chose the rate; a longer run with this rate goes on from there
+        put("mean-5000", 0.6, seed, **TWO_RATES | SOLVED | {"validation": 0.6, "budget": "2 of 100 epochs"})
+        end = {"budget": "8 of 100 epochs", "validation": 0.6} if seed else {"epoch": 9}
+        put("mean-5000", 0.6, seed, **SOLVED | end)
+    assert solved(find, "mean-5000").sentence.startswith("solved after epoch 9, >8, >8, in the paper 8")
 
 
 def race(find, **what):

@@ -9,6 +9,7 @@ import lightning
 import pytest
 import torch
 from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.utilities import rank_zero_only
 from run_tiny import InLastValidation
 from tiny_recipe import TASKS as TINY_TASKS
 from tiny_recipe import tiny_text_recipe
@@ -460,6 +461,14 @@ def test_the_logs_hold_every_epochs_validation_also_of_a_resumed_run(recipe, run
     assert len(table) == 4
     assert [event.value for event in seen] == pytest.approx(table)
     assert [event.step for event in seen] == [3, 7, 11, 15]
+
+
+def test_a_run_that_a_cluster_numbered_is_one_process_and_writes_its_logs(recipe, run, tmp_path, monkeypatch):
+    for name, value in {"NTASKS": 4, "NTASKS_PER_NODE": 4, "PROCID": 1, "LOCALID": 1, "NODEID": 0, "JOB_ID": 7}.items():
+        monkeypatch.setenv(f"SLURM_{name}", str(value))
+    monkeypatch.setattr(rank_zero_only, "rank", 1)  # as Lightning reads it from these variables when it is imported
+    run(recipe.plan("r-transformer"))
+    assert (tmp_path / "a/tiny/r-transformer-plain-s0/log/version_0/metrics.csv").exists()
 
 
 def test_fewer_seconds_than_the_recipe_has_are_a_budget(recipe, run):

@@ -29,6 +29,8 @@ NEWNS, NEWUSER = 0x00020000, 0x10000000  # of unshare(2)
 def alone() -> bool:
     """Give this process mounts that no other process sees, and say whether the system allows that."""
     user, group = os.geteuid(), os.getegid()
+    if sys.platform != "linux":
+        return False
     if ctypes.CDLL(None).unshare(NEWNS | (NEWUSER if user else 0)):
         return False
     if user:  # it is root in its own namespace

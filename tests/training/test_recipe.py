@@ -106,7 +106,8 @@ def test_rows_of_equal_cost_differ_by_at_most_2_percent(name, real_data):
     for row in recipe.models:
         plan = recipe.plan(row, "same-seconds")
         assert (plan.settings.seconds, plan.settings.stop_after) == (3600, None)
-        assert plan.hyperparameters == recipe.plan(row, "paper").hyperparameters
+        same, paper = plan.hyperparameters, recipe.plan(row, "paper").hyperparameters
+        assert same | {"input_dropout": 0} == paper | {"input_dropout": 0}  # only the R-Transformer and the TCN have it
 
 
 def test_the_r_transformers_of_equal_budget_have_only_parameters_with_a_gradient():

@@ -123,12 +123,12 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 def _fingerprint(compiler: list[str]) -> str:
-    """A hash of all that the library depends on: sources, flags, compiler and processor."""
+    """A hash of all that the library depends on: sources, flags, compiler, processor and C library."""
     cpu = Path("/proc/cpuinfo")
     lines = cpu.read_text().splitlines() if cpu.exists() else []
     known = [line for line in lines if line.startswith(("flags", "Features", "model name"))][:2]
     version = _run([*compiler, "--version"]).stdout
-    machine = [platform.machine(), platform.processor(), *known, *FLAGS[:-1], *compiler, version]
+    machine = [platform.machine(), platform.processor(), *platform.libc_ver(), *known, *FLAGS[:-1], *compiler, version]
     parts = [*(path.read_bytes() for path in (*HEADERS, *SOURCES)), "\n".join(machine).encode()]
     return sha256(b"\0".join(parts)).hexdigest()[:16]
 
