@@ -17,13 +17,13 @@
 # Each dot is one of our runs. Its **seed** sets the initial weights and the order of the data. The last row (orange) is a [control](../docs/glossary.md#control) that the paper does not have.
 # The paper does not say how its [Transformer](../docs/glossary.md#transformer) marks positions. Ours uses *sinusoids*, fixed waves. The control has **relative positions** instead (Shaw et al., 2018): [attention](../docs/glossary.md#attention) knows the distance to each earlier frame. Distances above 64 count as 64 (`max_distance=64`). Everything else is the same.
 #
-# **Predict.** Which facts would you ask for before you believe this lead? The [table in the Recap](#Recap) says where the lead holds.
+# **Predict.** Which facts would you ask for before you believe this lead?
 #
 # - **You will** choose a run, write a permutation test and a correction for many claims, and judge claims of three papers.
 # - **You learn** to tell a difference from luck, and a result from a training that was cut short.
 # - **Words.** A *nat* is 1.44 bits. *Full size*: model, data and training follow the paper. Where the paper is silent, our recipe counts.
 # - **You need** a mean and a standard deviation.
-# - **Time:** 60 minutes with the exercises. The cells run in about 30 seconds.
+# - **Time:** 60 minutes; the cells run in 30 seconds.
 
 # %%
 from itertools import combinations
@@ -455,7 +455,7 @@ explore.ledger("nottingham", RESULTS)
 # %% [markdown]
 # ## 8. Find the error
 #
-# The explorer shows errors in papers and programs. In the first case, the authors' program clips the gradient *before* it computes the gradient.
+# In the first case of this explorer, the authors' program clips the gradient *before* it computes the gradient.
 
 # %%
 explore.errata()
@@ -463,7 +463,7 @@ explore.errata()
 # %% [markdown]
 # ## Recap
 #
-# **Which numbers can you trust?** Those with a command, seeds, a budget, and a rule by which they were chosen. Does the R-Transformer's advantage hold?
+# **Which numbers can you trust?** Those with a command, seeds, a budget, and a rule for the choice. Does the R-Transformer's advantage hold?
 #
 # | task | against | our result | scale |
 # | --- | --- | --- | --- |
