@@ -375,7 +375,7 @@ reasons = [[why for words, why in WHY.items() if words in finding.sentence] for 
 print("why open:", ", ".join(f"{why} {n}" for why, n in Counter(found[0] if found else "other reasons" for found in reasons).most_common()))
 
 # %% [markdown]
-# "After" is a claim of the paper on other data, "again" one with another training, such as sums with zeros. A card for each paper follows.
+# "After" is a claim of the paper on other data or in a test of ours, "again" one with another training. A card for each paper follows.
 #
 # **R-Transformer** (Wang et al., 2019): recurrent networks in windows, then attention.
 #
