@@ -430,8 +430,8 @@ for block in (0, 1):
 # layer 1, head 1 binds question marks to letters, and head 2 binds digits. In layer 2, head 2 finds the right digit. In head 1
 # of layer 2, the question mark mostly looks at its letter. But with this head off, the answers stay right.
 #
-# A head that finds the last occurrence of a symbol and copies what followed is called an **induction head** (Olsson et al.,
-# 2022).
+# A head that finds an earlier occurrence of a symbol and copies what followed is called an **induction head** (Elhage et al.,
+# 2021; Olsson et al., 2022).
 #
 # **Exercise 2** (hard, optional, 15 minutes). Make an induction head by hand. `x` (B, T) are symbols. Return attention weights
 # (B, T, T). In row $t$, find the last earlier occurrence of $x_t$. The position after it gets weight 1. If $x_t$ is new,

@@ -456,9 +456,9 @@ plt.show()
 # - The last segment always had a memory in training. So the 0.3 bits cannot be compared with section 4, where model 2 learnt without a memory.
 # - Each remembered position has read earlier inputs, so eight positions can carry more than eight inputs.
 #
-# Dai et al. measure the **relative effective context length** (RECL, section 4.3) of a group of models. The [baseline](../docs/glossary.md#baseline) is the best model
-# with a short context. A longer context counts if it makes the [perplexity](../docs/glossary.md#perplexity) (2 to the power of the bits) more than 1 % better than the
-# baseline's. The longest context that counts is the RECL. Our curve has one model, so it is not an RECL.
+# Dai et al. measure the **relative effective context length** (RECL, section 4.3) of a group of models. The [baseline](../docs/glossary.md#baseline) at each word is the best of the models
+# with context $c$. If a model with a longer context lowers the [perplexity](../docs/glossary.md#perplexity) (2 to the power of the bits) of the hardest words by at least 1 %, $c$ grows, and so on.
+# The first $c$ where it does not is the RECL. Our curve has one model, so it is not an RECL.
 #
 # ## Recap
 #
@@ -494,7 +494,7 @@ plt.show()
 # | context fragmentation (Dai et al., section 3.1) | | section 4 | |
 # | segment-level recurrence (section 3.2) | memory $M$ (here $P$) | section 2 | `rtx.nn.segment_memory.SegmentMemory` |
 # | longest dependency $O(N \times L)$ (section 3.2) | $N$ layers (here $L$), segment $L$ (here $S$) | section 3 | `TransformerXL(segment=…, memory=…)` |
-# | relative effective context length (section 4.3) | RECL | section 6, not measured | |
+# | relative effective context length (section 4.3, appendix C) | RECL | section 6, not measured | |
 #
 # </details>
 #

@@ -242,7 +242,7 @@ for steps in (10, 50, 99):
 
 # %% [markdown]
 # So an untrained RG-LRU remembers long. Is the reason that it is linear? But it also starts with a long half-life (a **slow start**). In `studies/start_of_a_memory.py` the same
-# layers start slow or fast. A model reads one of seven symbols, then 49 silent steps, and names the symbol. We train each layer (with a state of 32 numbers) twice: once with a slow start, a half-life of 50 steps, and once with a fast start, 1.5
+# layers start slow or fast. A model reads one of seven symbols, then 49 silent steps, and names the symbol. We train each layer (with a state of 32 numbers) twice: with a slow start, a half-life of 50 steps, and with a fast start, 1.5
 # steps. Each model has the best of three [learning rates](../docs/glossary.md#learning-rate) (printed) and three [seeds](../docs/glossary.md#seed). Training, the choice of the rate and the test at 50 steps share the only seven sequences.
 #
 # **Predict.** Which of the six models can learn to recall?
@@ -278,7 +278,7 @@ _ = fig.suptitle("with a slow start all three learn to recall; with a fast start
 # - **Slow start:** the LSTM, the GRU and the RG-LRU recall all symbols after 400 updates, with every seed.
 # - **Fast start:** the GRU learns. The LSTM stays at a guess. Of the RG-LRU, one seed begins to learn (29 %).
 #
-# So the start decides for the LSTM and the RG-LRU. With a fast start, linearity alone is not enough in 400 updates. Tallec & Ollivier (2018) set the biases of gates from the number of steps that a memory should last. Why the GRU learns is open.
+# So the start decides for the LSTM and the RG-LRU. With a fast start, linearity alone is not enough in 400 updates. (Eq. 4 scales the first input, the symbol, by 0.17 with the slow start and 0.78 with the fast one. So its size is not the cause.) Tallec & Ollivier (2018) set gate biases from the number of steps that a memory should last. Why the GRU learns is open.
 #
 # ## 4. What does it cost?
 #
@@ -293,7 +293,7 @@ print("states      ", states[:, 0].int().tolist())
 print("ones modulo 2", (bits.cumsum(0) % 2)[:, 0].int().tolist())
 
 # %% [markdown]
-# The factor of a one is $-1$. But Eq. 3 gives factors between 0 and 1 only. Sarrof et al. (2024) prove: with numbers of finite precision, no single linear recurrence with such factors is right about parity for every length. Grazzi et al.
+# The factor of a one is $-1$. But Eq. 3 gives factors between 0 and 1 only. Sarrof et al. (2024) prove: with numbers of finite precision, no stack of such layers, however deep, is right about parity for every length. Grazzi et al.
 # (2025) prove it for more kinds of linear recurrences.
 #
 # **Predict.** In the RG-LRU, we replace the factor of $h_{t-1}$ by $2 a_t - 1$. What is added stays. The layer is still linear. Can it learn parity? Training uses 24 bits.
@@ -309,7 +309,7 @@ for model in parity[24]:
 # %% [markdown]
 # Yes. After 800 updates the layer with negative factors is right at all 96 steps, with every seed. The original RG-LRU stays below 55 %, even on 24 bits. The GRU and the LSTM learn parity, too.
 #
-# So the RG-LRU did not fail because it is linear, nor because its gates do not see the state. What failed is a linear recurrence *with factors between 0 and 1*. The proof says that no such layer is right at every length. It does not say why ours did not learn 24 bits in 800 updates.
+# So the RG-LRU did not fail because it is linear, nor because its gates do not see the state. What failed is a linear recurrence *with factors between 0 and 1*. The proof says that no such layers are right at every length. It does not say why ours did not learn 24 bits in 800 updates.
 #
 # ## 5. What must a stream keep?
 #

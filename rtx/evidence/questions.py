@@ -75,7 +75,7 @@ def needs(results: Path, recipe: str, model: str, changes: Sequence[str], varian
     for runs in cells(loaded, results)[model]:
         if is_full(runs[0]):
             groups[without_tuned(runs[0])].append(runs)
-    found = {name: of_best_rate(rates, max if task.best == "max" else min) for name, rates in groups.items()}
+    found = {name: of_best_rate(each, max if task.best == "max" else min) for name, each in groups.items()}
     own = variant or loaded.default_variant
     rest = {change: found.get(f"{own}+{change}", []) for change in changes}
     return _compared(found.get(own, []), rest, task.test_best == "max", variant=variant)
@@ -92,7 +92,8 @@ def not_needed(results: Path, recipe: str, model: str, others: Sequence[str]) ->
 def bound(results: Path, recipe: str, model: str, bound: float | str, sense: str) -> Look:
     """Is the test score of every seed at least (">=") or at most ("<=") a bound: a number, or "order blind"?
 
-    The runs are those of the recipe's own variant. Full runs come first, then most seeds, then the best validation.
+    The runs are those of the recipe's own variant. Full runs come first, then most seeds, then the best validation. For
+    runs that were cut short, larger scores must be better.
     """
     loaded, limit = load_recipe(recipe), order_blind() if isinstance(bound, str) else bound
     sign = 1 if task_by_name(loaded.task).best == "max" else -1
@@ -104,7 +105,8 @@ def bound(results: Path, recipe: str, model: str, bound: float | str, sense: str
     above, slack = 1 if sense == ">=" else -1, 1e-6 * abs(limit)
     true = [above * (run.test - limit) >= -slack for run in runs]
     said = f"{model} {spread([run.test for run in runs], 3)}, bound {limit:g} ({budget(runs[0])}, {seeds(runs)})"
-    if runs[0].budget is not None and all(true) == (sense == "<="):  # more training may lead above the bound
+    undecided = all(true) if sense == "<=" else not all(true)  # more training may raise the score
+    if runs[0].budget is not None and undecided:
         return Look(f"{said}: the training was cut short", Count((), False))
     return Look(said, Count(true, runs[0].scale == "full"))  # if cut, it is past the bound already
 
@@ -130,19 +132,21 @@ def sooner(results: Path, recipe: str, model: str, others: Sequence[str], varian
     A run that was cut before it solved the problem could have solved it in the next epoch, or never. Each of the two
     tests, for ahead and for behind, assumes what makes its own conclusion harder.
     """
-    loaded, (other,) = load_recipe(recipe), others
+    loaded = load_recipe(recipe)
+    (other,) = others
     mine, theirs = (_toy_runs(loaded, results, row, variant)[0] for row in (model, other))
     if not (mine and theirs):
         return NOT_RUN
-    ahead = Pair([_earliness(run, False) for run in mine], [_earliness(run, True) for run in theirs])
-    behind = Pair([_earliness(run, True) for run in mine], [_earliness(run, False) for run in theirs])
-    leads = [True for one, another in product(*ahead) if one > another]
-    leads += [False for one, another in product(*behind) if one <= another]
+    if_ahead = Pair([_earliness(run, False) for run in mine], [_earliness(run, True) for run in theirs])
+    if_behind = Pair([_earliness(run, True) for run in mine], [_earliness(run, False) for run in theirs])
+    leads = [True for one, another in product(*if_ahead) if one > another]
+    leads += [False for one, another in product(*if_behind) if one <= another]
     # a model that did not compare its rates may be sooner with another one: it cannot be shown to be behind
     show_ahead, show_behind = (all(run.chosen_from for run in runs) for runs in (theirs, mine))
     said = "; ".join(f"{runs[0].model} epoch {_epochs(runs)}" for runs in (mine, theirs))
     said += f" ({seeds(mine, theirs)}{_cuts([*mine, *theirs])})"
-    return Look(said, Comparison([ahead] if show_ahead else (), [behind] if show_behind else (), leads))
+    said += "" if show_ahead or show_behind else ": one rate was tried"
+    return Look(said, Comparison([if_ahead] if show_ahead else (), [if_behind] if show_behind else (), leads))
 
 
 def counted(_: Path, path: str) -> Look:
@@ -185,7 +189,8 @@ def _compared(
     how += [rates(mine, *run.values())]
     missing = [other for other in rest if other not in run]
     how += [f"not run: {', '.join(missing)}"] if missing else []
-    return Look(f"{said} ({', '.join(how)})", Comparison(pairs if len(pairs) == len(rest) else (), pairs, leads))
+    why = "" if pairs else ": only full runs are tested"
+    return Look(f"{said} ({', '.join(how)}){why}", Comparison(pairs if len(pairs) == len(rest) else (), pairs, leads))
 
 
 def _toy_runs(recipe: Recipe, results: Path, row: str, variant: str | None) -> tuple[list[Result], list[list[Result]]]:
@@ -213,11 +218,14 @@ def _in_time(runs: list[Result], paper: int) -> tuple[str, Count]:
     solved = [run for run in runs if is_solved(run)]
     variants = ", ".join(dict.fromkeys(run.variant for run in runs))
     said = f"solved after epoch {_epochs(runs)}, in the paper {paper} ({variants}, {seeds(runs)}{_cuts(runs)})"
-    told = [run for run in runs if run in solved or is_full(run) or cut_at(run.budget) >= paper]
-    soon = [run in solved and run.epoch <= paper for run in told]
-    one_rate = not (all(soon) or all(run.chosen_from for run in runs))
-    said += ": the training was cut short" if told != runs else ": one rate was tried" if one_rate else ""
-    return said, Count(soon, told == runs and not one_rate)
+    settled = [run for run in runs if run in solved or is_full(run) or cut_at(run.budget) >= paper]
+    soon = [run in solved and run.epoch <= paper for run in settled]
+    late_with_one_rate = not all(soon) and not all(run.chosen_from for run in runs)
+    if settled != runs:
+        said += ": the training was cut short"
+    elif late_with_one_rate:
+        said += ": one rate was tried"
+    return said, Count(soon, settled == runs and not late_with_one_rate)
 
 
 def _earliness(run: Result, cut_solves: bool) -> float:

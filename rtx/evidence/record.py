@@ -50,6 +50,9 @@ def train(
 
     Raises:
         Stopped: if a signal or `max_seconds` stopped the run; it can be resumed.
+        Exploded: if the loss, a gradient, a weight or a score is not finite.
+        ValueError: if the folder has an unfinished run and `resume` is False.
+        OSError: if a checkpoint cannot be written.
     """
     folder = run_folder(plan, seed, runs)
     with lock_folder(folder):

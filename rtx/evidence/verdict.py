@@ -1,4 +1,4 @@
-"""How a claim gets its verdict. This page decides, and nothing else does.
+"""How a claim gets its verdict. `questions` says which runs may settle a claim, and this page decides.
 
 **A claim about one model** ("it solves the problem within three epochs") holds if every seed confirms it, and fails if
 no seed does. We ask for at least three seeds. This is a count of repetitions and not a test.
@@ -54,7 +54,7 @@ class Comparison:
 
     ahead: Sequence[Pair]  # each must show the first model ahead; empty if the claim cannot hold
     behind: Sequence[Pair]  # any one may show the first model behind
-    leads: Sequence[bool]  # for each other model, whether the mean of the first is the better one
+    leads: Sequence[bool]  # whether the first model leads: for each other model, or for each clear pair of runs
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,9 @@ class Finding:
 
     verdict: str  # "holds", "fails" or "open"
     sentence: str  # the numbers
-    suggests: str = ""  # what the runs of an open claim suggest: "for", "against", "both ways", or "" without runs
+    suggests: str = (
+        ""  # what the runs of an open claim suggest: "for", "against", "both ways", or "" if nothing is clear
+    )
     p: float | None = None  # the corrected p-value of a comparison; None if it was not tested
 
 
@@ -112,7 +114,7 @@ def _finding(look: Look, test: _Test | None, p: float | None) -> Finding:
         return Finding(count.verdict, look.sentence, _suggests(count.confirmed) if count.verdict == "open" else "")
     suggests = _suggests(look.evidence.leads)
     if test is None:
-        return Finding("open", f"{look.sentence}: only full runs are tested", suggests)
+        return Finding("open", look.sentence, suggests)  # the question says why it is not tested
     if p is None:
         return Finding("open", f"{look.sentence}: too few seeds for a test", suggests)
     sentence = f"{look.sentence}: p = {p:.2g}"
@@ -166,7 +168,7 @@ def _smallest_p(pair: Pair) -> float:
 
 def _corrected(tests: dict[int, _Test]) -> dict[int, float]:
     """Return Holm's p-values of the tests that could be significant in this family; Tarone (1990) finds these."""
-    size = 1
+    size = 1  # the smallest number such that at most so many tests can reach LEVEL / size
     while sum(test.smallest <= LEVEL / size for test in tests.values()) > size:
         size += 1
     tested = {at: test.p for at, test in tests.items() if test.smallest <= LEVEL / size}

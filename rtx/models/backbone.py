@@ -19,10 +19,10 @@ class Backbone(Protocol):
     Attributes:
         d_model: D.
         stateful: whether training may carry the state from one piece of a text to the next. The size of such a state is
-            bounded. (So are those of a TCN and of Griffin, but they read one position at a time.)
+            bounded. (So are those of a TCN and of Griffin. But their `read` is a loop over `step`, which is too slow.)
         separate_segments: whether the model cuts a text into segments and sees nothing beyond the start of its segment.
             Then `slide` gives every position a whole segment.
-        auxiliary_losses: which losses the model offers beside its own: "layers" (see `CharacterTransformer.hidden`),
+        auxiliary_losses: which losses the model offers beside the task's: "layers" (see `CharacterTransformer.hidden`),
             "activations" (see `rtx.training.auxiliary_losses`).
     """
 

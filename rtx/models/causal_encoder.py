@@ -40,13 +40,15 @@ class CausalEncoder(nn.Module):
             mask: the causal mask, (T, T): True, or -∞, above the diagonal. It may be left out if `is_causal` is True.
             src_key_padding_mask: (B, T), or (T,) for one sequence: True, or -∞, at the padding. A sequence may have
                 padding at its start and at its end. Its first real position is position 1 for the backbone.
-            is_causal: whether `mask` is known to be causal.
+            is_causal: True if there is no mask. With a mask it is not read.
         """
         check_tensor("src", src)
+        if src.ndim not in (2, 3):
+            raise ValueError(f"src: expected (T, D) or three axes, got {tuple(src.shape)}")
         one = src.ndim == 2
-        x = src[None] if one else src if self.batch_first or src.ndim < 2 else src.transpose(0, 1)
-        if x.ndim == 3:  # otherwise the backbone raises the error
-            self._check_mask(mask, is_causal, x.shape[1])
+        turn = not one and not self.batch_first
+        x = src[None] if one else src.transpose(0, 1) if turn else src
+        self._check_mask(mask, is_causal, x.shape[1])
         padding = self._padding(src_key_padding_mask, x)
         if padding is None:
             y = self.backbone(x)
@@ -55,7 +57,7 @@ class CausalEncoder(nn.Module):
             x = turned(x.masked_fill(padding[..., None], 0.0), start)  # with all padding at the end
             y = turned(self.backbone(x), -start)
             y = y.masked_fill(padding[..., None], 0.0)
-        return y[0] if one else y if self.batch_first else y.transpose(0, 1)
+        return y[0] if one else y.transpose(0, 1) if turn else y
 
     def _check_mask(self, mask: Tensor | None, is_causal: bool | None, length: int) -> None:
         why = f"because {type(self.backbone).__name__} cannot see the future"

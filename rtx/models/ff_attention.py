@@ -41,7 +41,7 @@ class FeedForwardAttention(nn.Module):
         self.leak = check_choice("leak", leak, LEAKS)
         self.hidden = _linear(inputs, D)
         self.score = _linear(D, 1) if pooling == "attention" else None
-        self.context = _linear(D, D)
+        self.context = _linear(D, D)  # W_cs, which reads the context
         self.output = _linear(D, check_positive("outputs", outputs))
 
     def forward(self, x: Float[Tensor, "B T F"], lengths: Int[Tensor, " B"] | None = None) -> Float[Tensor, "B K"]:

@@ -100,8 +100,8 @@ class Griffin(CausalModel):
     """A stack of blocks whose temporal mixing is recurrent, recurrent, attention, and so on. An RMSNorm is on top.
 
     Some details differ from the paper or are not in it. The recurrence is as wide as the model (the paper: about 4/3).
-    Its gates have as many diagonal blocks as the attention has heads (16). GeLU is the exact one. The projections of
-    the attention have no biases. The paper has no dropout.
+    Its gates have as many diagonal blocks as the attention has heads, as in the authors' code. GeLU is the exact one.
+    The projections of the attention have no biases. The paper has no dropout.
 
     Args:
         d_model: D, width of every layer.

@@ -89,7 +89,8 @@ class HMRNN(CausalModel):
 
     The paper leaves some points open. Here h, c and z are zero before the start. At a copy the boundary is computed
     from the copied state. A gradient reaches a boundary wherever it multiplies or selects. The biases of the boundaries
-    start at 0, all else as in torch's LSTM. The output embedding has width D. There is no layer normalisation.
+    start at 0, all else as in torch's LSTM. Two things differ from the paper: it has layer normalisation (in all its
+    rows on PTB), and an input embedding of width 128; ours has width D.
 
     A layer below the top has 4 D² parameters more than an LSTM, because it also reads the layer above. So HM-RNN has
     more parameters than an LSTM of its width and depth. Table 3 of Xu et al. prints fewer: 35 M for HM-RNN and 36 M for
@@ -116,7 +117,11 @@ class HMRNN(CausalModel):
         self.slope = 1.0
 
     def start_epoch(self, epoch: int) -> None:
-        """Anneal the slope: a = min(5, 1 + 0.04 epoch), the paper's schedule for PTB, with epochs counted from 0."""
+        """Anneal the slope: a = min(5, 1 + 0.04 epoch), the paper's schedule for PTB, with epochs counted from 0.
+
+        The paper calls the number "the maximum number of epochs", which we read as the current one. For tasks other
+        than PTB and handwriting it keeps the slope at 1.
+        """
         self.slope = min(5.0, 1 + 0.04 * epoch)
 
     def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:

@@ -101,12 +101,12 @@ class RTransformer(CausalModel):
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
         """Read one position of a stream. The state has one part for each sublayer, block after block."""
         self.check_one(x)
-        sublayers = [sublayer for block in self.blocks for sublayer in block.children()]
-        before = split(state, len(sublayers))
+        residuals = [residual for block in self.blocks for residual in block.children()]
+        before = split(state, len(residuals))
         if self.position == "sinusoidal":
             read = keys_so_far(before[self.local_layers])  # in the first block, attention comes after the LocalRNNs
             x = x + sinusoidal_positions(1, self.d_model, x, read)
-        return step_through(sublayers, x, before)
+        return step_through(residuals, x, before)
 
 
 def _start_equal(block: nn.Module) -> None:

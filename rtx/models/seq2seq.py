@@ -11,18 +11,19 @@ from torch import Tensor, nn
 from rtx.models.backbone import Backbone, Translator, check_backbone
 from rtx.nn.additive_attention import AdditiveAttention
 from rtx.nn.padding import check_target, read_source, real_positions, reverse
-from rtx.nn.streaming import State, check_state, parts
+from rtx.nn.streaming import State, check_state, checked_tuple
 from rtx.nn.validate import check_fraction, check_positive, check_tokens
 
 
 class Seq2Seq(Translator):
     """Maps a source sentence and the target so far to the logits of the target's next token.
 
-    Any recurrent backbone may take the place of the paper's GRUs. Therefore four details differ from the paper. A
+    Any recurrent backbone may take the place of the paper's GRUs. Therefore five details differ from the paper. A
     backbone starts from its own zero state, so the paper's s_0 = tanh(W_s h) is only the first query. The two
     directions are joined by a linear layer to width D; in the paper they stay side by side. The last token and the
     context are mapped together to width D before the cell; in the paper each gate has matrices for both. The output g
-    is a layer of tanh, where the paper has a layer of maxout.
+    is a layer of tanh, where the paper has a layer of maxout. It reads s_i, as in the paper's Eq. 4; the paper's
+    appendix prints s_{i-1}.
 
     With LSTMs of width 256 there are 23.0 M parameters for 2 layers and vocabularies of 25,000, and 30.0 M for 4 layers
     and 30,000. Xu et al. print 25 M (Table 2) and 36 M (Table 3) for their baselines. They say "about 25k", and nothing
@@ -126,7 +127,7 @@ class Seq2Seq(Translator):
 
     def _advance(self, y: Tensor, state: State) -> tuple[Tensor, Tensor, Tensor, State]:
         """Return s_i, c_i, the weights and the next state, from the embedding of y_{i-1} and the state before."""
-        if len(parts(state)) != 3:
+        if len(checked_tuple(state)) != 3:
             raise ValueError(f"state: expected what start or step returned, got {len(state)} parts")
         encoded, query, inner = state
         check_state((query,), (y.shape[0], self.d_model))

@@ -37,7 +37,8 @@ class TransformerXL(CausalModel):
         memory: M, number of positions before the segment that every layer sees. With 0 no segment sees another; `slide`
             returns what `forward` does.
         dropout: on the input, after each sublayer, on attention weights, in the feed-forward network. The authors'
-            code also drops the sinusoids and the output.
+            code also drops the sinusoids and the output. Its attention weights have a rate of their own, which is 0 in
+            the runs of 12 layers on enwik8.
         norm: "post" is the paper's order. "pre" is x + sublayer(LayerNorm(x)), and the memory holds the normalised
             input. The authors' code remembers x and normalises it again. The outputs are the same, but its LayerNorm
             gets gradients through the memory.

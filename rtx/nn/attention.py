@@ -15,7 +15,7 @@ from rtx.nn.ops.attention import causal_attention, masked_attention
 from rtx.nn.streaming import State, check_state
 from rtx.nn.validate import check_divides, check_fraction, check_positive, check_tensor
 
-BLOCK = 256  # queries in a block, if `scores` is overridden and there is no mask
+BLOCK = 256  # queries whose scores exist at a time, if `scores` is overridden and there is no mask
 
 
 class Heads(nn.Module):
@@ -48,10 +48,10 @@ class Heads(nn.Module):
 class MultiHeadAttention(Heads):
     """By default, each position attends to itself and to every earlier position, with H heads of width K = D / H.
 
-    One call of torch or of the native code computes scores, softmax and sum together. `scores`, `softmax` and `gather`
-    spell the same out, for `weights` and for subclasses. A subclass can compute the scores in another way, for example
-    with relative positions. It sets `own_scores` to True and overrides `scores`. If the values depend on positions as
-    well, it also overrides `gather`.
+    One call of torch or of the native code computes scores, softmax and sum together. `scores`, `attention_weights` and
+    `weighted_sum` spell the same out, for `weights` and for subclasses. A subclass can compute the scores in another
+    way, for example with relative positions. It sets `own_scores` to True and overrides `scores`. If the values depend
+    on positions as well, it also overrides `weighted_sum`.
 
     Args:
         d_model: D, width of the input and of the output.
@@ -61,7 +61,7 @@ class MultiHeadAttention(Heads):
 
     own_scores = False  # True in a subclass that overrides `scores`: the fast implementations never call `scores`
 
-    def gather(self, weights: Float[Tensor, "B H T S"], v: Float[Tensor, "B H S K"]) -> Float[Tensor, "B H T K"]:
+    def weighted_sum(self, weights: Float[Tensor, "B H T S"], v: Float[Tensor, "B H S K"]) -> Float[Tensor, "B H T K"]:
         """Return the weighted sum of the values."""
         # Eq. (5): Σ_i α_i v_i
         return weights @ v
@@ -102,7 +102,7 @@ class MultiHeadAttention(Heads):
         """Return the attention weights of `forward`, without dropout. A row that may see nothing is 0."""
         q, k, _ = self.project(x)
         self._check_mask(mask, q, k)
-        return self.softmax(q, k, mask)
+        return self.attention_weights(q, k, mask)
 
     def introspect(
         self, x: Tensor, mask: Tensor | None = None, context: Tensor | None = None
@@ -137,15 +137,19 @@ class MultiHeadAttention(Heads):
             return masked_attention(q, k, v, mask, dropout)
         # An exported program has one block. Several would limit it to lengths with the same number of blocks.
         if mask is not None or torch.compiler.is_compiling() or T <= BLOCK:
-            return self.gather(F.dropout(self.softmax(q, k, mask), dropout), v)
+            return self.weighted_sum(F.dropout(self.attention_weights(q, k, mask), dropout), v)
         outputs = []
         for start in range(0, T, BLOCK):
             block = q[..., start : start + BLOCK, :]
             end = start + block.shape[-2]  # this block of queries does not see later keys
-            outputs.append(self.gather(F.dropout(self.softmax(block, k[..., :end, :], None), dropout), v[..., :end, :]))
+            outputs.append(
+                self.weighted_sum(
+                    F.dropout(self.attention_weights(block, k[..., :end, :], None), dropout), v[..., :end, :]
+                )
+            )
         return torch.cat(outputs, -2)
 
-    def softmax(self, q: Tensor, k: Tensor, mask: Tensor | None) -> Float[Tensor, "B H T S"]:
+    def attention_weights(self, q: Tensor, k: Tensor, mask: Tensor | None) -> Float[Tensor, "B H T S"]:
         """Return the attention weights of queries and keys, Eq. (5); the mask is causal by default."""
         mask = causal_mask(q.shape[-2], k.shape[-2], q.device) if mask is None else mask
         return masked_softmax(self.scores(q, k), mask)

@@ -23,7 +23,8 @@ class FeedForward(nn.Module):
 
     def __init__(self, d_model: int, d_hidden: int | None = None, dropout: float = 0.0) -> None:
         super().__init__()
-        width = check_positive("d_hidden", 4 * check_positive("d_model", d_model) if d_hidden is None else d_hidden)
+        check_positive("d_model", d_model)
+        width = 4 * d_model if d_hidden is None else check_positive("d_hidden", d_hidden)
         self.expand, self.contract = nn.Linear(d_model, width), nn.Linear(width, d_model)
         self.dropout = nn.Dropout(check_fraction("dropout", dropout))
 
@@ -41,8 +42,8 @@ class Residual(nn.Module):
     """A sublayer with a residual connection around it and a LayerNorm.
 
     The LayerNorm is torch's, which adds 1e-5 to the variance. The R-Transformer's code divides by D - 1 in the variance
-    and adds 1e-6 to its root. The D - 1 makes all outputs smaller by one factor (1.6 % at D = 32), which the
-    gain can undo. The other term matters only for inputs with a standard deviation near 0.01 or less.
+    and adds 1e-6 to the standard deviation. The D - 1 makes all outputs smaller by one factor (1.6 % at D = 32), which
+    the gain can undo. The other term matters only for inputs with a standard deviation near 0.01 or less.
 
     Args:
         sublayer: maps (B, T, D) to (B, T, D). It may take further arguments, such as a mask.

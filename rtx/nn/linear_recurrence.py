@@ -66,7 +66,8 @@ class RGLRU(nn.Module):
 
     The gates are block-diagonal, as in the paper. The recurrence is computed in float32 at least, because in bfloat16 a
     decay of .999 would be 1. At the start a^c is uniform in [.9, .999], as the paper says. The authors' code,
-    RecurrentGemma, draws a itself from that range, uniform in a².
+    RecurrentGemma, draws a itself from that range, uniform in a². It also does not scale the first input of a sequence
+    by sqrt(1 - a_t²), as Eq. 4 does.
 
     Args:
         d_model: D, width of the input and of the state.

@@ -21,8 +21,9 @@ from rtx.nn.validate import check_fraction, check_positive
 class LocalAttention(nn.Module):
     """Each position attends to the last `window` positions, itself included. H heads share one key and one value.
 
-    With rotary positions only distances matter. So the positions are counted from the first visible key, and the
-    angles stay small however long the stream is. The projections have no biases.
+    With rotary positions only distances matter. So the positions are counted from the first visible key, and the angles
+    stay small however long the stream is. The projections have no biases. The authors' code of Griffin differs: it
+    rotates the first half of each head, has a bias on the output, and sees W + 1 positions.
 
     Args:
         d_model: D, width of the input and of the output.

@@ -26,7 +26,8 @@ class MultiChannelRNN(nn.Module):
     initialisation of `torch.nn.RNN`, `GRU` and `LSTM`. Before training, a layer with one channel, n = 2, equals torch's
     layer, because W_1 is the identity. Attention then has nothing to choose from, and its weights do not learn.
 
-    The channels of n = 4 begin their blocks like this in the phase "equation"; the numbers are m, the predecessors:
+    The channels of n = 4 in the phase "equation". The numbers are m, how many predecessors a node reads. Where m = 3,
+    one block ends and the next one begins:
 
         t          1  2  3  4  5  6  7
         channel 1  3  1  2  3  1  2  3
@@ -136,15 +137,16 @@ class MultiChannelRNN(nn.Module):
         """Run all channels together, one step of the cell at a time; return their states and the next state."""
         # the last n - 1 states h of each channel, and for an LSTM the last c
         *recent, read = self._zeros(x) if state is None else self._checked(state, x.shape[0])
-        block = F.dropout(self.weight_block, dropout if self.weight_dropout_on == "all" else 0.0)
-        block = block.transpose(0, 1).flatten(1)  # (H or gates · H, (n-1) · H): the W_j side by side
+        maps = F.dropout(self.weight_block, dropout if self.weight_dropout_on == "all" else 0.0)
+        maps = maps.transpose(0, 1).flatten(1)  # (H or gates · H, (n-1) · H): the W_j side by side
         hidden = F.dropout(self.weight_hh_l0, dropout)
         projected = F.linear(x, self.weight_ih_l0, self.bias_ih_l0)[:, :, None]  # (B, T, 1, gates · H)
         states, cell = [], CELLS[self.cell].step
         for from_input, share in zip(projected.unbind(1), self._shares(x, read).unbind(0), strict=True):
-            # Eq. (2): each predecessor's state over m; the product with the W_j side by side adds them up
-            s = F.linear((share * recent[0]).flatten(2), block)  # (B, C, H or gates · H)
-            before = (self._candidate(s), *((share * c).sum(2) for c in recent[1:]))
+            # Eq. (2): each predecessor's state divided by m. One product with the W_j side by side also adds them up.
+            s = F.linear((share * recent[0]).flatten(2), maps)  # (B, C, H or gates · H)
+            memories = [(share * c).sum(2) for c in recent[1:]]  # of an LSTM
+            before = (self._candidate(s), *memories)
             after = cell(from_input, self._recurrent(s, hidden), before)  # Eq. (3)
             recent = [torch.cat([new[:, :, None], old[:, :, :-1]], 2) for new, old in zip(after, recent, strict=True)]
             states.append(after[0])

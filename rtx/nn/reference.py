@@ -101,10 +101,11 @@ def layer_norm(x: Tensor, gain: Tensor, bias: Tensor, eps: float = 1e-5) -> Tens
 def r_transformer_block(x: Float[Tensor, "B T D"], p: Weights, window: int, name: str, heads: int) -> Tensor:
     """Eq. (8): LocalRNN, attention and feed-forward network; after each its input is added, then LayerNorm.
 
-    p is the state dict of a block of `rtx.models.RTransformer`.
+    p is the state dict of a block of `rtx.models.RTransformer` with its defaults: 0 is the LocalRNN, 1 the attention, 2
+    the feed-forward network. Names are "0.sublayer.weight_ih_l0", "0.norm.weight" and so on.
     """
 
-    def weights(i: int) -> list[Tensor]:
+    def weights(i: int) -> list[Tensor]:  # in the order in which the sublayer defines them
         return [weight for key, weight in p.items() if key.startswith(f"{i}.sublayer.")]
 
     def norm(i: int, x: Tensor) -> Tensor:
@@ -291,6 +292,7 @@ def multi_channel(
                 before = range(max(first, 1) if start == "clipped" else first, t)
                 recurrent = []
                 for g in range(gates):
+                    # "zero +" makes a tensor of the number 0.0
                     of_gate = zero + mean_of(h[k], before, t, maps[g if mapping == "per-gate" else 0])
                     recurrent.append(p["weight_hh_l0"][g * H : (g + 1) * H] @ of_gate)
                 a, b = p["weight_ih_l0"] @ x_t + p["bias_ih_l0"], torch.cat(recurrent) + p["bias_hh_l0"]

@@ -48,7 +48,7 @@ class RelativeAttention(MultiHeadAttention):
         rows = self.rows(q.shape[-2], k.shape[-2]).expand(*q.shape[:-1], -1)
         return (q @ k.transpose(-2, -1) + by_distance.gather(-1, rows)) / math.sqrt(q.shape[-1])
 
-    def gather(self, weights: Float[Tensor, "B H T S"], v: Float[Tensor, "B H S K"]) -> Float[Tensor, "B H T K"]:
+    def weighted_sum(self, weights: Float[Tensor, "B H T S"], v: Float[Tensor, "B H S K"]) -> Float[Tensor, "B H T K"]:
         """Return the weighted sum of the values and of the vectors of their distances."""
         # Eq. (3): Σ_s α_s (v_s + a^V_{clip(s - t)}), the second term once for each distance
         rows = self.rows(*weights.shape[-2:]).expand_as(weights)
@@ -76,13 +76,13 @@ class RotaryAttention(MultiHeadAttention):
     def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Float[Tensor, "B H T K"]:
         """Let T queries attend to S keys. Without a mask, the queries are at the last T of the S positions."""
         # Eq. (16): a product of rotated vectors depends on their positions only by the distance
-        if self.own_scores:  # of a subclass: `softmax` rotates
+        if self.own_scores:  # of a subclass: `attention_weights` rotates
             return super().attend(q, k, v, mask)
         return super().attend(rotate(q, k.shape[-2] - q.shape[-2]), rotate(k), v, mask)
 
-    def softmax(self, q: Tensor, k: Tensor, mask: Tensor | None) -> Float[Tensor, "B H T S"]:
+    def attention_weights(self, q: Tensor, k: Tensor, mask: Tensor | None) -> Float[Tensor, "B H T S"]:
         """Return the attention weights of queries and keys that are not rotated yet; the mask is causal by default."""
-        return super().softmax(rotate(q, k.shape[-2] - q.shape[-2]), rotate(k), mask)
+        return super().attention_weights(rotate(q, k.shape[-2] - q.shape[-2]), rotate(k), mask)
 
 
 class LinearBiasAttention(MultiHeadAttention):
@@ -149,7 +149,7 @@ class XLAttention(MultiHeadAttention):
     def _by_distance(self, q: Tensor, keys: int) -> Tensor:
         """Return the product of each query with W_{k,R} R of its distance from each key, (B, H, T, S)."""
         distances = sinusoidal_positions(keys, self.d_model, q).flip(0)  # (S, D), the largest distance first
-        # In a step there is one query: multiplying it by W_{k,R} costs less than projecting all distances.
+        # With few queries it costs less to multiply them by W_{k,R} (T D²) than to project all distances (S D²).
         if q.shape[-2] < q.shape[-1] and not replaced(self.distance):
             weight = self.distance.weight.unflatten(0, (self.heads, -1))  # (H, K, D)
             return relative_shift((q @ weight) @ distances.T)
@@ -159,9 +159,10 @@ class XLAttention(MultiHeadAttention):
 def relative_shift(scores: Float[Tensor, "*heads T S"]) -> Float[Tensor, "*heads T S"]:
     """Turn scores by distance, S - 1 … 0 in every row, into scores by key, without an index (Appendix B).
 
-    Query i of T is at position S - T + i, so its row must move T - 1 - i places to the left. Padding each row with one
-    zero and reshaping does this. Where a key is later than the query, the numbers belong to other rows. The causal
-    mask hides them.
+    Query i of T is at position S - T + i, so its row must move T - 1 - i places to the left. A zero in front makes each
+    row S + 1 long. Without the first T of all numbers, cut again into rows of S, row 0 has moved by T - 1, and each
+    next row by one less. Where a key is later than the query, the numbers belong to other rows. The causal mask hides
+    them.
     """
     T, S = scores.shape[-2:]
     return F.pad(scores, (1, 0)).flatten(-2)[..., T:].unflatten(-1, (T, S))

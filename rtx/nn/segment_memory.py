@@ -18,7 +18,9 @@ from rtx.nn.validate import check_count, check_positive
 
 
 class SegmentAttention(MultiHeadAttention):
-    """Attention in one segment of at most S positions. A stream of steps starts a new segment after every S positions.
+    """Attention in one segment of at most S positions. `step` starts a new segment after every S positions.
+
+    `forward` reads one segment and does not check its length: `CharacterTransformer` cuts the text.
 
     A state is (keys, values, count): those of the last positions, (B, H, P, K) with P at most S, and how many positions
     of the segment have been read.
@@ -84,8 +86,7 @@ class SegmentMemory(nn.Module):
         if torch.is_grad_enabled() and count == 0:  # keys of the segment before would lead gradients into the memory
             past, keys, values = past.detach(), keys[:, :, :0], values[:, :, :0]
         inputs = torch.cat([past, present], 1)
-        new = present if keys.shape[2] == past.shape[1] else inputs[:, keys.shape[2] :]
-        q, k, v = self.attention.project(present, new)
+        q, k, v = self.attention.project(present, inputs[:, keys.shape[2] :])  # those that have no keys yet
         keys, values = torch.cat([keys, k], 2), torch.cat([values, v], 2)
         seen, most = self.memory + count + 1, self.memory + self.segment
         (inputs, keys, values), mask = last_seen((inputs, keys, values), seen, most)
@@ -95,7 +96,7 @@ class SegmentMemory(nn.Module):
     def after(self, x: Float[Tensor, "B T D"], state: State | None = None) -> State:
         """Return the state after `x`, from the state before it. A full segment becomes the memory of the next one."""
         past, count = self._visible(state, x)
-        _, keys, values, _ = self._checked(None, x)
+        _, keys, values, _ = self._checked(None, x)  # empty: `step` computes them from the inputs
         inputs, count = torch.cat([past, x], 1), count + x.shape[1]
         if count < self.segment:
             return inputs, keys, values, count
@@ -113,7 +114,7 @@ class SegmentMemory(nn.Module):
         past, count = self._visible(state, x)
         queries, context, mask = self._segments(x, past, count)
         q, k, _ = self.attention.project(queries, context)
-        found = self.attention.terms(q, k) | {"weights": self.attention.softmax(q, k, mask)}
+        found = self.attention.terms(q, k) | {"weights": self.attention.attention_weights(q, k, mask)}
         padded = context.shape[1] - queries.shape[1] - (past.shape[1] - count)  # columns before the first real one
         rows, columns = slice(count, count + x.shape[1]), slice(padded, padded + past.shape[1] + x.shape[1])
         found = {name: _on_one_axis(part.masked_fill(~mask, 0.0), x.shape[0]) for name, part in found.items()}
@@ -126,9 +127,11 @@ class SegmentMemory(nn.Module):
         """
         before, length = past.shape[1] - count, count + x.shape[1]
         S = min(self.segment, length)
-        C = -(-length // S)
+        C = -(-length // S)  # rounded up
         M = min(self.memory, before + (C - 1) * S)
+        # with zeros in front up to M positions, and zeros behind up to whole segments
         inputs = F.pad(torch.cat([past, x], 1), (0, 0, M - before, C * S - length))
+        # window c: the M positions before segment c, and its S positions
         windows = inputs.unfold(1, M + S, S).transpose(2, 3).flatten(0, 1)  # (B · C, M + S, D)
         # §3.2: SG(memory) ∘ segment
         context = torch.cat([windows[:, :M].detach(), windows[:, M:]], 1)

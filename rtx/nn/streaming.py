@@ -34,7 +34,7 @@ def check_state(state: object, *shapes: tuple[int | None, ...] | None) -> None:
 
     There is one shape for each part. The shape (8, None) allows any second axis. For a whole number, pass None.
     """
-    found = [_form(part) for part in parts(state)]
+    found = [_form(part) for part in checked_tuple(state)]
     if len(found) != len(shapes) or not all(map(_fits, found, shapes)):
         expected = [
             "a number" if shape is None else tuple("any" if n is None else n for n in shape) for shape in shapes
@@ -49,7 +49,7 @@ def _form(part: object) -> object:
     return part if isinstance(part, WHOLE) else type(part).__name__
 
 
-def parts(state: object) -> State:
+def checked_tuple(state: object) -> State:
     """Return the state, after a check that it is a tuple."""
     if not isinstance(state, tuple):
         raise ValueError(f"state: expected a state that a step of this model returned, got {type(state).__name__}")
@@ -58,7 +58,7 @@ def parts(state: object) -> State:
 
 def split(state: State | None, layers: int) -> State:
     """Return one state for each layer of a stack. If `state` is None, every layer gets None."""
-    found = (None,) * layers if state is None else parts(state)
+    found = (None,) * layers if state is None else checked_tuple(state)
     if len(found) != layers:
         raise ValueError(f"state: expected the states of {layers} layers, got {len(found)} parts")
     return found

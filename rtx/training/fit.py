@@ -53,7 +53,7 @@ class Fit(NamedTuple):
     epoch: int
     validation: float
     seconds: float
-    ended: str
+    ended: str  # when the training ended; this names the file in the ledger
 
 
 def run_folder(plan: Plan, seed: int, runs: Path = Path("runs")) -> Path:

@@ -79,6 +79,7 @@ class Trainee(lightning.LightningModule):
     def configure_gradient_clipping(self, *_: Any, **__: Any) -> None:
         """Clip the gradient of an update. If it is not finite, raise `Exploded` before the weights change."""
         norm = torch.nn.utils.get_total_norm([p.grad for p in self.parameters() if p.grad is not None])
+        # a gradient scaler (float16) skips such an update itself
         if not torch.isfinite(norm) and getattr(self.trainer.precision_plugin, "scaler", None) is None:
             raise Exploded(f"gradient norm: became {norm.item()} at {self._place()}")
         self.gradient_norm = norm
@@ -178,6 +179,7 @@ class Trainee(lightning.LightningModule):
             "card": self.card,
             "precision": self.trainer.precision,
             "commits": [*self.earlier_commits, self.commit],
+            # a list, as in older checkpoints
             "states": [map_state(Tensor.cpu, self.state)],
             "live": self.live_parameters,
             "observed": self.observed,

@@ -16,7 +16,7 @@ from rtx.tasks.losses import percent_commonest, percent_correct, scored_cross_en
 from rtx.tasks.task import Batch, Example, Task, real_steps
 from rtx.tasks.toy.drawn import drawn
 
-BLANK, LETTERS, SIGNAL = 0, 8, 9  # letters are 1 … 8; after the signal, 9, they are recalled
+BLANK, LAST_LETTER, SIGNAL = 0, 8, 9  # letters are 1 … 8; after the signal, 9, they are recalled
 ALPHABET = 10
 
 
@@ -57,10 +57,10 @@ def recalled(predictions: Tensor, batch: Batch, letters: int) -> tuple[Tensor, T
 
 
 def draw_sequence(rng: np.random.Generator, shortest: int, longest: int, letters: int) -> Example:
-    """Return one-hot symbols (T + 20, 10), T from U{shortest … longest}, and their targets (T + 20,)."""
-    blanks = int(rng.integers(shortest, longest, endpoint=True))
-    kept: Any = rng.integers(1, LETTERS, size=letters, endpoint=True)
-    symbols = np.full(blanks + 2 * letters, BLANK)
+    """Return one-hot symbols (T + 2 letters, 10), T from U{shortest … longest}, and their targets (T + 2 letters,)."""
+    T = int(rng.integers(shortest, longest, endpoint=True))
+    kept: Any = rng.integers(1, LAST_LETTER, size=letters, endpoint=True)
+    symbols = np.full(T + 2 * letters, BLANK)
     symbols[:letters], symbols[-letters - 1 :] = kept, SIGNAL
     target = np.full(len(symbols), BLANK)
     target[-letters:] = kept

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from rtx.nn.recurrent import CELLS, CellState
 
-GROUP = 2**16  # numbers in the state of the sequences that are computed together
+GROUP = 2**16  # numbers in the state of the sequences that are computed together: 256 KiB, as fit a core's cache
 
 
 def window_states(
@@ -52,6 +52,7 @@ def torch_local_rnn(
     groups = x.split(fit) if fit else [x]
     states = []
     for group in groups:
-        *_, last = window_states(group, w_ih, w_hh, b_ih, b_hh, window, cell)
-        states.append(last[0])
+        for state in window_states(group, w_ih, w_hh, b_ih, b_hh, window, cell):
+            last = state[0]  # without autograd, earlier states are freed
+        states.append(last)
     return states[0] if len(states) == 1 else torch.cat(states)
