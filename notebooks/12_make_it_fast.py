@@ -423,7 +423,7 @@ for back in (0, 100, 200):
 # %%
 bench = json.loads(Path("../benchmarks/results/cpu.json").read_text(encoding="utf-8"))
 def row(case, name):  # "medium" is the setting with torch.set_float32_matmul_precision("medium"); all rows have it
-    return next(one for one in bench["cases"][case]["rows"] if one["name"].startswith(name) and one["setting"] == "medium")
+    return next(one for one in bench["cases"][case]["rows"] if one["name"].startswith(name) and one.get("setting", "medium") == "medium")
 
 print(f"{bench['hardware']}, 8 sequences")
 for name in ("published", "rtx", "TransformerEncoder", "TCN", "nn.LSTM"):

@@ -33,7 +33,7 @@ def with_speeds(text: str, measured: Mapping[str, Any]) -> str:
     """Return the text with its table of training steps, from a result of `make bench`."""
     lines = [f"| task, sequences × steps | {' | '.join(WAYS.values())} | TCN | LSTM |", "| --- " * 6 + "|"]
     for case, name in CASES.items():
-        rows = {row["name"]: row for row in measured["cases"][case]["rows"] if row["setting"] == "medium"}
+        rows = {row["name"]: row for row in measured["cases"][case]["rows"] if row.get("setting", "medium") == "medium"}
         tcn, lstm = (next(row for row in rows.values() if row["name"].startswith(kind)) for kind in ("TCN", "nn.LSTM"))
         shape = re.search(r"B = (\d+), T = (\d+)", measured["cases"][case]["title"])
         assert shape

@@ -51,12 +51,8 @@ def score(
     if csv:
         check_new_file("csv", csv)
     network, card = load_checkpoint(checkpoint).float().to(options.device()), read_card(checkpoint)
-    if not isinstance(network, LanguageModel):
+    if not isinstance(network, LanguageModel) or "context" not in task_arguments(card["task"]):
         raise ValueError(f"{checkpoint}: expected a model of a text, got one of {card['task']}; see rtx evaluate")
-    if "context" not in task_arguments(card["task"]):
-        raise ValueError(
-            f"{checkpoint}: expected a model of a running text, got one of {card['task']}; see rtx evaluate"
-        )
     (known,), train = load_texts(checkpoint), _training_text(checkpoint)
     by_bits = known.unit.endswith("characters")
     table, every = list[Row](), list["Tensor"]()

@@ -9,25 +9,9 @@ from itertools import product
 from pathlib import Path
 from statistics import mean
 
+from rtx.evidence import selection
 from rtx.evidence.counted import beyond_path_bound, order_blind
 from rtx.evidence.ledger import Result
-from rtx.evidence.selection import (
-    budget,
-    counts,
-    is_full,
-    is_solved,
-    mean_validation,
-    of_best_rate,
-    of_each_rate,
-    of_variant,
-    rates,
-    renamed,
-    scores,
-    seeds,
-    under_one_budget,
-    with_detail,
-    without_tuned,
-)
 from rtx.evidence.tables import cells, cut_at, spread
 from rtx.evidence.verdict import SEEDS, Comparison, Count, Look, Pair
 from rtx.tasks import task_by_name
@@ -58,9 +42,11 @@ def ahead(
     task, own = task_by_name(loaded.task), own or {}
     groups = {}
     for row, runs in cells(loaded, results).items():
-        named = renamed(of_variant(loaded, row, runs, variant), own.get(row, ""), loaded.default_variant)
-        groups[row] = with_detail([group for group in named if counts(group[0], variant)], detail)
-    found = under_one_budget(groups, [model, *others], max if task.best == "max" else min)
+        named = selection.renamed(
+            selection.of_variant(loaded, row, runs, variant), own.get(row, ""), loaded.default_variant
+        )
+        groups[row] = selection.with_detail([group for group in named if selection.counts(group[0], variant)], detail)
+    found = selection.under_one_budget(groups, [model, *others], max if task.best == "max" else min)
     rest = {other: found.get(other, []) for other in others}
     return _compared(found.get(model, []), rest, task.test_best == "max", margin, variant)
 
@@ -73,9 +59,9 @@ def needs(results: Path, recipe: str, model: str, changes: Sequence[str], varian
     loaded = load_recipe(recipe)
     task, groups = task_by_name(loaded.task), defaultdict[str, list[list[Result]]](list)
     for runs in cells(loaded, results)[model]:
-        if is_full(runs[0]):
-            groups[without_tuned(runs[0])].append(runs)
-    found = {name: of_best_rate(each, max if task.best == "max" else min) for name, each in groups.items()}
+        if selection.is_full(runs[0]):
+            groups[selection.without_tuned(runs[0])].append(runs)
+    found = {name: selection.of_best_rate(each, max if task.best == "max" else min) for name, each in groups.items()}
     own = variant or loaded.default_variant
     rest = {change: found.get(f"{own}+{change}", []) for change in changes}
     return _compared(found.get(own, []), rest, task.test_best == "max", variant=variant)
@@ -97,14 +83,15 @@ def bound(results: Path, recipe: str, model: str, bound: float | str, sense: str
     """
     loaded, limit = load_recipe(recipe), order_blind() if isinstance(bound, str) else bound
     sign = 1 if task_by_name(loaded.task).best == "max" else -1
-    groups = [group for group in cells(loaded, results)[model] if counts(group[0], loaded.default_variant)]
+    groups = [group for group in cells(loaded, results)[model] if selection.counts(group[0], loaded.default_variant)]
     if not groups:
         return NOT_RUN
-    runs = max(groups, key=lambda one: (is_full(one[0]), len(one), sign * mean_validation(one)))
+    runs = max(groups, key=lambda one: (selection.is_full(one[0]), len(one), sign * selection.mean_validation(one)))
     # scores are stored as 32-bit numbers, so one that is exactly the bound can lie a little beside it
     above, slack = 1 if sense == ">=" else -1, 1e-6 * abs(limit)
     true = [above * (run.test - limit) >= -slack for run in runs]
-    said = f"{model} {spread([run.test for run in runs], 3)}, bound {limit:g} ({budget(runs[0])}, {seeds(runs)})"
+    how = f"{selection.budget(runs[0])}, {selection.seeds(runs)}"
+    said = f"{model} {spread([run.test for run in runs], 3)}, bound {limit:g} ({how})"
     undecided = all(true) if sense == "<=" else not all(true)  # more training may raise the score
     if runs[0].budget is not None and undecided:
         return Look(f"{said}: the training was cut short", Count((), False))
@@ -144,7 +131,7 @@ def sooner(results: Path, recipe: str, model: str, others: Sequence[str], varian
     # a model that did not compare its rates may be sooner with another one: it cannot be shown to be behind
     show_ahead, show_behind = (all(run.chosen_from for run in runs) for runs in (theirs, mine))
     said = "; ".join(f"{runs[0].model} epoch {_epochs(runs)}" for runs in (mine, theirs))
-    said += f" ({seeds(mine, theirs)}{_cuts([*mine, *theirs])})"
+    said += f" ({selection.seeds(mine, theirs)}{_cuts([*mine, *theirs])})"
     said += "" if show_ahead or show_behind else ": one rate was tried"
     return Look(said, Comparison([if_ahead] if show_ahead else (), [if_behind] if show_behind else (), leads))
 
@@ -179,14 +166,14 @@ def _compared(
     run = {other: runs for other, runs in rest.items() if runs}
     if not (mine and run):
         return NOT_RUN
-    own = [score - margin for score in scores(mine, highest)]
-    full = [runs for runs in run.values() if is_full(mine[0]) and is_full(runs[0])]
-    pairs = [Pair(own, scores(runs, highest)) for runs in full]
-    leads = [mean(own) > mean(scores(runs, highest)) for runs in run.values()]
+    own = [score - margin for score in selection.scores(mine, highest)]
+    full = [runs for runs in run.values() if selection.is_full(mine[0]) and selection.is_full(runs[0])]
+    pairs = [Pair(own, selection.scores(runs, highest)) for runs in full]
+    leads = [mean(own) > mean(selection.scores(runs, highest)) for runs in run.values()]
     named = {mine[0].model: mine} | run
     said = "; ".join(f"{name} {spread([one.test for one in runs], 2)}" for name, runs in named.items())
-    how = [*([mine[0].variant] if variant else []), budget(mine[0]), seeds(mine, *run.values())]
-    how += [rates(mine, *run.values())]
+    how = [*([mine[0].variant] if variant else []), selection.budget(mine[0]), selection.seeds(mine, *run.values())]
+    how += [selection.rates(mine, *run.values())]
     missing = [other for other in rest if other not in run]
     how += [f"not run: {', '.join(missing)}"] if missing else []
     why = "" if pairs else ": only full runs are tested"
@@ -200,8 +187,12 @@ def _toy_runs(recipe: Recipe, results: Path, row: str, variant: str | None) -> t
     most seeds; of several such rates the one with the best validation, then the quickest.
     """
     wanted = variant or recipe.default_variant
-    full = [group for group in cells(recipe, results)[row] if group[0].scale == "full" and counts(group[0], wanted)]
-    by_rate = of_each_rate(full)
+    full = [
+        group
+        for group in cells(recipe, results)[row]
+        if group[0].scale == "full" and selection.counts(group[0], wanted)
+    ]
+    by_rate = selection.of_each_rate(full)
     longest = {(run.variant, run.seed): run for runs in by_rate for run in runs}
     chosen = [run for group in full for run in group if run.chosen_from]
     swept = {run.seed: replace(longest[run.variant, run.seed], chosen_from=run.chosen_from) for run in chosen}
@@ -209,16 +200,18 @@ def _toy_runs(recipe: Recipe, results: Path, row: str, variant: str | None) -> t
         return [swept[seed] for seed in sorted(swept)], by_rate
 
     def order(runs: list[Result]) -> tuple[int, float, float]:
-        return len(runs), mean_validation(runs), -mean(run.epoch for run in runs)
+        return len(runs), selection.mean_validation(runs), -mean(run.epoch for run in runs)
 
     return max(by_rate, key=order, default=[]), by_rate
 
 
 def _in_time(runs: list[Result], paper: int) -> tuple[str, Count]:
-    solved = [run for run in runs if is_solved(run)]
+    solved = [run for run in runs if selection.is_solved(run)]
     variants = ", ".join(dict.fromkeys(run.variant for run in runs))
-    said = f"solved after epoch {_epochs(runs)}, in the paper {paper} ({variants}, {seeds(runs)}{_cuts(runs)})"
-    settled = [run for run in runs if run in solved or is_full(run) or cut_at(run.budget) >= paper]
+    said = (
+        f"solved after epoch {_epochs(runs)}, in the paper {paper} ({variants}, {selection.seeds(runs)}{_cuts(runs)})"
+    )
+    settled = [run for run in runs if run in solved or selection.is_full(run) or cut_at(run.budget) >= paper]
     soon = [run in solved and run.epoch <= paper for run in settled]
     late_with_one_rate = not all(soon) and not all(run.chosen_from for run in runs)
     if settled != runs:
@@ -230,14 +223,14 @@ def _in_time(runs: list[Result], paper: int) -> tuple[str, Count]:
 
 def _earliness(run: Result, cut_solves: bool) -> float:
     """Return minus the epoch in which a run solves its problem; a cut run solves it in its next epoch, or never."""
-    if is_solved(run):
+    if selection.is_solved(run):
         return -run.epoch
-    return -cut_at(run.budget) - 1 if cut_solves and not is_full(run) else -math.inf
+    return -cut_at(run.budget) - 1 if cut_solves and not selection.is_full(run) else -math.inf
 
 
 def _epochs(runs: Sequence[Result]) -> str:
     def one(run: Result) -> str:
-        return str(run.epoch) if is_solved(run) else f">{cut_at(run.budget):g}" if run.budget else "never"
+        return str(run.epoch) if selection.is_solved(run) else f">{cut_at(run.budget):g}" if run.budget else "never"
 
     return ", ".join(map(one, runs))
 

@@ -146,7 +146,10 @@ class HMRNN(CausalModel):
 
     def _run(self, x: Tensor, state: State | None) -> tuple[Tensor, Tensor, State]:
         """Return h of all layers, (B, T, L, D), z of all but the top, (B, T, L-1), and the next state."""
-        state = self._zeros(x) if state is None else self._checked(state, x.shape[0])
+        h, z, L = x.new_zeros(x.shape[0], self.d_model), x.new_zeros(x.shape[0], 1), len(self.levels)
+        state = (*[(h, h, z)] * (L - 1), (h, h)) if state is None else state
+        for i, part in enumerate(split(state, L)):
+            check_state(part, h.shape, h.shape, *[z.shape] * (i < L - 1))
         # All inputs in one product, which would not see what a wrapper such as LoRA adds to the weight.
         projected = not replaced(self.levels[0], kind=Level)
         inputs = F.linear(x, cast(Level, self.levels[0]).bottom_up) if projected else x
@@ -167,16 +170,6 @@ class HMRNN(CausalModel):
         """Return the output embedding of the states of all layers."""
         gates = torch.sigmoid(self.output_gates(h.flatten(2)))  # Eq. (11)
         return torch.relu(self.output((gates[..., None] * h).flatten(2)))  # Eq. (12)
-
-    def _zeros(self, x: Tensor) -> State:
-        h, z = x.new_zeros(x.shape[0], self.d_model), x.new_zeros(x.shape[0], 1)
-        return (*[(h, h, z)] * (len(self.levels) - 1), (h, h))
-
-    def _checked(self, state: State, batch: int) -> State:
-        top, h = len(self.levels) - 1, (batch, self.d_model)
-        for level, part in enumerate(split(state, len(self.levels))):
-            check_state(part, h, h, *[(batch, 1)] * (level < top))
-        return state
 
 
 CARD = Card("hm-rnn", HMRNN, "Chung, Ahn & Bengio (2017)", "Table 1, PTB characters", {"d_model": 512, "layers": 3})

@@ -43,7 +43,11 @@ class HigherOrderRNN(nn.Module):
 
     def forward(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
         """Read a piece of a stream. The state has the last N hidden states, (B, N, D), and for an LSTM c, (B, D)."""
-        past, *c = self._zeros(x) if state is None else self._checked(state, x.shape[0])
+        zeros = x.new_zeros(x.shape[0], self.order, self.d_model)
+        begin = (zeros, zeros[:, 0]) if self.cell == "lstm" else (zeros,)
+        state = begin if state is None else state
+        check_state(state, *(part.shape for part in begin))
+        past, *c = state
         projected = F.linear(x, self.weight_ih_l0, self.bias_ih_l0)
         states = []
         for from_input in projected.unbind(1):
@@ -53,14 +57,6 @@ class HigherOrderRNN(nn.Module):
             past = torch.cat([h[:, None], past[:, :-1]], 1)  # the youngest first
             states.append(h)
         return torch.stack(states, 1), (past, *c)
-
-    def _zeros(self, x: Tensor) -> State:
-        past = x.new_zeros(x.shape[0], self.order, self.d_model)
-        return (past, past[:, 0]) if self.cell == "lstm" else (past,)
-
-    def _checked(self, state: State, batch: int) -> State:
-        check_state(state, (batch, self.order, self.d_model), *[(batch, self.d_model)] * (self.cell == "lstm"))
-        return state
 
     def extra_repr(self) -> str:
         """Return what `print(model)` shows."""

@@ -136,7 +136,10 @@ class MultiChannelRNN(nn.Module):
     def _run(self, x: Tensor, state: State | None, dropout: float) -> tuple[Tensor, State]:
         """Run all channels together, one step of the cell at a time; return their states and the next state."""
         # the last n - 1 states h of each channel, and for an LSTM the last c
-        *recent, read = self._zeros(x) if state is None else self._checked(state, x.shape[0])
+        shape, parts = (x.shape[0], self.channel_count, self.predecessors, self.d_hidden), CELLS[self.cell].parts
+        state = (*[x.new_zeros(shape)] * parts, 0) if state is None else state
+        check_state(state, *[shape] * parts, None)
+        *recent, read = state
         maps = F.dropout(self.weight_block, dropout if self.weight_dropout_on == "all" else 0.0)
         maps = maps.transpose(0, 1).flatten(1)  # (H or gates · H, (n-1) · H): the W_j side by side
         hidden = F.dropout(self.weight_hh_l0, dropout)
@@ -181,15 +184,6 @@ class MultiChannelRNN(nn.Module):
         energies = self.attention_r(torch.tanh(mixed)).squeeze(-1)
         # Eq. (5), in float32 at least. The channels are similar, and V and r learn from their small differences.
         return energies.softmax(-1, dtype=torch.promote_types(energies.dtype, torch.float32)).to(x.dtype)
-
-    def _zeros(self, x: Tensor) -> State:
-        zeros = x.new_zeros(x.shape[0], self.channel_count, self.predecessors, self.d_hidden)
-        return (*[zeros] * CELLS[self.cell].parts, 0)
-
-    def _checked(self, state: State, batch: int) -> State:
-        shape = (batch, self.channel_count, self.predecessors, self.d_hidden)
-        check_state(state, *[shape] * CELLS[self.cell].parts, None)
-        return state
 
     def extra_repr(self) -> str:
         """Return what `print(model)` shows."""

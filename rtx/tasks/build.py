@@ -51,20 +51,16 @@ class SequenceModel(nn.Module):
             # a causal backbone gives the padding no weight, but NaN times 0 is NaN
             x = x.masked_fill(~real_positions(lengths, T)[..., None], 0.0)
         hidden = self.backbone(self.embedding(x))
-        return self.head(hidden if self.per == "step" else last_step(hidden, lengths))
+        if self.per == "sequence":  # from the state at the last real step
+            rows = torch.arange(len(x), device=x.device)
+            hidden = hidden[:, -1] if lengths is None else hidden[rows, lengths.long() - 1]
+        return self.head(hidden)
 
     def step(self, x: Float[Tensor, "B F"], state: State | None = None) -> tuple[Float[Tensor, "B K"], State]:
         """Read one step of each stream. For "sequence" the prediction is the one for a sequence that ends here."""
         check_step("x", x, self.inputs, like=self.embedding.weight)
         hidden, state = self.backbone.step(self.embedding(x), state)
         return self.head(hidden), state
-
-
-def last_step(hidden: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None = None) -> Float[Tensor, "B D"]:
-    """Return the state at each sequence's last real step."""
-    if lengths is None:
-        return hidden[:, -1]
-    return hidden.gather(1, (lengths.long() - 1)[:, None, None].expand(-1, 1, hidden.shape[2])).squeeze(1)
 
 
 def build(task: str | Task, model: str, **hyperparameters: Any) -> nn.Module:

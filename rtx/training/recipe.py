@@ -87,9 +87,7 @@ class Recipe:
             values["context"] = 0
         settings = Settings(**{key: value for key, value in values.items() if key in SETTINGS})
         if "anneal_every" in given and settings.anneal is None:
-            raise ValueError(
-                f"anneal_every: expected a factor with it, such as anneal=0.1, got {given['anneal_every']!r}"
-            )
+            raise ValueError(f"anneal_every: needs a factor, such as anneal=0.1, got {given['anneal_every']!r}")
         arguments = {key: value for key, value in values.items() if key in of_task}
         sizes = {key: value for key, value in values.items() if key not in of_task and key not in SETTINGS}
         return Plan(self, row, model, task, name, scale, sizes, settings, arguments)

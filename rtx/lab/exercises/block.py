@@ -3,15 +3,13 @@
 Wang et al. (2019), R-Transformer, Eq. 8.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 from torch.nn.functional import layer_norm
 
-from rtx.lab.exercises.exercise import bug, exercise
-
-Layer = Callable[[Tensor], Tensor]
+from rtx.lab.exercises.exercise import Layer, bug, exercise
 
 
 def _norm(x: Tensor) -> Tensor:

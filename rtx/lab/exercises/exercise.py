@@ -20,6 +20,7 @@ from rtx.lab.seeded import seeded
 READS = ("LOAD_FAST", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_NAME")  # in names of the steps that read a variable
 Function = Callable[..., Any]
 Case = tuple[Any, ...]
+Layer = Callable[[Tensor], Tensor]
 Bug = dict[str, str] | Function  # old text → new text in the solution's source, or another function
 Measure = Callable[[Tensor, Case], Tensor]
 

@@ -7,13 +7,12 @@ Need O(n²) Memory; Wang et al. (2019), R-Transformer, Eq. 2-3.
 import math
 import weakref
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear, pad
 
-from rtx.lab.exercises.exercise import bug, exercise
+from rtx.lab.exercises.exercise import Case, bug, exercise
 
 Step = Callable[[Tensor, Tensor], Tensor]
 
@@ -39,7 +38,7 @@ def _cell(D: int) -> tuple[_Projection, Step]:
     return project, step
 
 
-def _projected_once(answer: Tensor, case: tuple[Any, ...]) -> Tensor:
+def _projected_once(answer: Tensor, case: Case) -> Tensor:
     """Return the answer, or NaN if positions were projected more than once."""
     project, _, x, window = case
     return answer if project.count <= len(x) * (x.shape[1] + window) else torch.full_like(answer, math.nan)
@@ -83,7 +82,7 @@ def _cases() -> list[tuple[_Pieces, int]]:
     return [(_Pieces(*each), len(each)) for each in tops]
 
 
-def _one_at_a_time(answer: Tensor, case: tuple[Any, ...]) -> Tensor:
+def _one_at_a_time(answer: Tensor, case: Case) -> Tensor:
     """Return the answer, or infinities if several pieces were held (-), or a piece was computed twice (+)."""
     piece, n = case
     if piece.held > 2:  # a first piece that was computed before the loop may still have a name

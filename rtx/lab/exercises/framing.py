@@ -1,13 +1,9 @@
 """Exercises of notebook 01: inputs and targets of a text, a baseline of frequencies, and gradients by distance."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
-from rtx.lab.exercises.exercise import bug, exercise
-
-Model = Callable[[Tensor], Tensor]
+from rtx.lab.exercises.exercise import Layer, bug, exercise
 
 
 @exercise(lambda: [(torch.tensor([3, 1, 4, 1, 5, 9, 2]),), (torch.tensor([2, 7, 1, 8]),)])
@@ -48,7 +44,7 @@ def _leaky(x: Tensor) -> Tensor:
 @bug("this sums all outputs: take y[:, -1] only", {"model(x)[:, -1] * weights": "model(x) * weights[:, None]"})
 @bug("numbers of different sign cancel: square before you add", {".square()": "", ".sqrt()": ".abs()"})
 @bug("take the mean over the sequences; you summed", {".mean(0)": ".sum(0)"})
-def gradient_by_distance(model: Model, x: Tensor, weights: Tensor) -> Tensor:
+def gradient_by_distance(model: Layer, x: Tensor, weights: Tensor) -> Tensor:
     """One backward pass gives the gradient at all distances."""
     x = x.clone().requires_grad_()
     (gradient,) = torch.autograd.grad((model(x)[:, -1] * weights).sum(), x)

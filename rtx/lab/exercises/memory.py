@@ -4,15 +4,11 @@ Dai et al. (2019), Transformer-XL, §3.2.
 """
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from rtx.lab.exercises.exercise import bug, exercise
-
-Layer = Callable[[Tensor], Tensor]
+from rtx.lab.exercises.exercise import Case, Layer, bug, exercise
 
 
 def _attend(context: Tensor) -> Tensor:
@@ -28,7 +24,7 @@ def _texts() -> list[tuple[Tensor, Layer, int, int]]:
     return [(torch.randn(2, T, 3).requires_grad_(), _attend, S, P) for T, S, P in sizes]
 
 
-def _gradient_seen(y: Tensor, case: tuple[Any, ...]) -> Tensor:
+def _gradient_seen(y: Tensor, case: Case) -> Tensor:
     """Return an answer, or infinities if gradients reach the memory of the last segment. Without gradients, raise."""
     x, _, S, _ = case
     start = (x.shape[1] - 1) // S * S

@@ -1,16 +1,12 @@
 """Exercises of notebook 00: a table of dependencies, whether it is causal, and how far back it looks."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
-from rtx.lab.exercises.exercise import bug, exercise
-
-Model = Callable[[Tensor], Tensor]
+from rtx.lab.exercises.exercise import Layer, bug, exercise
 
 
-def _models() -> list[tuple[Model, Tensor, float]]:
+def _models() -> list[tuple[Layer, Tensor, float]]:
     """Return a model that sees the past, and one that sees the future, with inputs and epsilons."""
     x, short, mix = torch.randn(1, 5, 3).double(), torch.randn(1, 4, 2).double(), torch.randn(3, 3).double()
     return [(lambda x: (x @ mix).tanh().cumsum(1) + 2, x, 1e-5), (lambda x: 2 * x.roll(-1, 1) + x.flip(2), short, 1e-4)]
@@ -22,7 +18,7 @@ def _models() -> list[tuple[Model, Tensor, float]]:
 @bug("changes of different sign cancel: square them before you add them up", {".square()": "", ".sqrt()": ".abs()"})
 @bug("you nudged all numbers of an input at once; nudge one after the other", {"range(D)": "[slice(None)]"})
 @bug("earlier nudges were not undone: start each from a clone of x", {"x.clone()": "nudged if s or d else x.clone()"})
-def dependencies(model: Model, x: Tensor, epsilon: float = 1e-5) -> Tensor:
+def dependencies(model: Layer, x: Tensor, epsilon: float = 1e-5) -> Tensor:
     """Each column is one input, nudged in all its numbers. Each row says how much that output changed."""
     _, T, D = x.shape
     before, squares = model(x), torch.zeros(T, T).to(x)

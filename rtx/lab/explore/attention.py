@@ -5,7 +5,6 @@ Wang et al. (2019), R-Transformer, §3.2.
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 import torch
 from jaxtyping import Float
@@ -44,7 +43,7 @@ def attention(
     rows = labels if queries is None and asking == keys else _labels("queries", queries, asking)
     data = {"layers": [name for name, _ in layers], "labels": labels, "queries": rows, "same": rows is labels}
     return Page(
-        Path(__file__).with_name("attention.js"),
+        "attention.js",
         data,
         "step through the heads: which looks at its neighbour, which far back, which at everything alike?",
         title="Where does a position look?",

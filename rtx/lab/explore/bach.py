@@ -3,7 +3,6 @@
 Wang et al. (2019), R-Transformer, §4.2.
 """
 
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -62,7 +61,7 @@ def bach(
         "Cold draws": {"temperature": 0.2},
     }
     return Page(
-        Path(__file__).with_name("bach.js"),
+        "bach.js",
         data | {"lowest": LOWEST, "seconds": frame_seconds},
         "play it; click notes near the border, and see what the model makes of them; drag the border. The higher a "
         "bar, the less the model expected the frame; a bar that reaches the top is cut off. Green marks a passage "

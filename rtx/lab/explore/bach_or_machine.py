@@ -1,7 +1,6 @@
 """Bach or machine? A game of hidden pairs: one tune of each is by Bach, the other is by a model."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -58,7 +57,7 @@ def bach_or_machine(
     ]
     chance = binom.sf(np.arange(-1, len(found)), len(found), 0.5)  # of at least so many right answers by guessing
     return Page(
-        Path(__file__).with_name("bach_or_machine.js"),
+        "bach_or_machine.js",
         {"pairs": shown, "chance": chance, "lowest": LOWEST, "seconds": frame_seconds},
         f"listen with your eyes closed. {how}",
         title="Bach or machine?",

@@ -4,7 +4,6 @@ Xu et al. (2019), MC-RNN, translate with a beam of 5; Wu et al. (2016), §7, nor
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -47,7 +46,7 @@ def beam(model: nn.Module, texts: Sequence[Text], source: str) -> Page:
         "alphas": ALPHAS,
     }
     return Page(
-        Path(__file__).with_name("beam.js"),
+        "beam.js",
         data,
         TRY,
         title="What does beam search look at?",

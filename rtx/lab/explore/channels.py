@@ -3,7 +3,6 @@
 Xu et al. (2019), MC-RNN, Eq. 1-6 and Figures 1-3. The layer's arithmetic runs in the page, in channels.js.
 """
 
-from pathlib import Path
 from typing import Any, cast
 
 from safetensors.torch import save
@@ -47,7 +46,7 @@ def channels(model: LanguageModel | None = None, vocabulary: Vocabulary | None =
         "; type another sentence, and put a word in front of it" if model else ""
     )
     return Page(
-        Path(__file__).with_name("channels.js"),
+        "channels.js",
         data,
         caption,
         title="What does a channel join?",

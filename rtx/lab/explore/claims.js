@@ -11,11 +11,11 @@ const STYLE = `
 
 const SUGGESTS = { for: "The runs suggest that it holds.", against: "The runs suggest that it fails.", "both ways": "The runs point both ways." };
 
-function entry({ paper, source, text, verdict, suggests, numbers }) {
+function entry({ paper, source, text, verdict, suggests, sentence }) {
   const line = (...parts) => make("p", { textContent: parts.filter(Boolean).join(" ") });
   return make("details", {}, make("summary", {}, make("b", { className: verdict, textContent: verdict }), text),
     line(`${source.startsWith(paper) ? "" : `${paper}: `}${source}.`, verdict === "open" && SUGGESTS[suggests]),
-    line(`Ledger: ${numbers}.`));
+    line(`Ledger: ${sentence}.`));
 }
 
 export function show(page) {
@@ -29,7 +29,7 @@ export function show(page) {
   let listed = "";
   return ({ paper, verdict, word }) => {
     const fits = (one) => (paper === "all" || one.paper === paper) && (verdict === "all" || one.verdict === verdict) &&
-      `${one.text} ${one.numbers}`.toLowerCase().includes(word.trim().toLowerCase());
+      `${one.text} ${one.sentence}`.toLowerCase().includes(word.trim().toLowerCase());
     const found = claims.filter(fits), count = (name) => found.filter((one) => one.verdict === name).length;
     const asked = JSON.stringify([paper, verdict, word]);
     if (asked !== listed) list.replaceChildren(...found.map(entry)); // else a claim that the reader opens would close

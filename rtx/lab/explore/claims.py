@@ -24,18 +24,11 @@ def claims(results: str | Path = LEDGER) -> Page:
         ValueError: if a file of the ledger is damaged.
     """
     found = [
-        {
-            "paper": NAMES[claim.paper],
-            "text": claim.text,
-            "source": claim.source,
-            "verdict": finding.verdict,
-            "suggests": finding.suggests,
-            "numbers": finding.sentence,
-        }
+        {"paper": NAMES[claim.paper], "text": claim.text, "source": claim.source} | vars(finding)
         for claim, finding in judged(results)
     ]
     return Page(
-        Path(__file__).with_name("claims.js"),
+        "claims.js",
         {"claims": found, "papers": list(NAMES.values()), "verdicts": VERDICTS},
         "choose a paper and a verdict, or type a word, for example: attention.",
         title="Claims and verdicts",

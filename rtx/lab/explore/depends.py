@@ -3,7 +3,6 @@
 Wang et al. (2019), R-Transformer, §3 and Figure 2.
 """
 
-from pathlib import Path
 from typing import Any, cast
 
 import torch
@@ -69,7 +68,7 @@ def depends() -> Page:
     ]
     weights = parts.state_dict() | {"embedding.bias": torch.zeros(WIDTH), "backbone.table": made["RNN"].places}
     return Page(
-        Path(__file__).with_name("depends.js"),
+        "depends.js",
         {"base": base, "models": shown, "width": WIDTH},
         "drag the first bar and compare how far the models carry the change. The weights are random.",
         title="Who depends on whom?",

@@ -12,7 +12,7 @@ def errata() -> Page:
     """One case after the other: read the claim, guess, then see the evidence that `studies/errata.py` computed."""
     cases = json.loads(CASES.read_text(encoding="utf-8"))
     return Page(
-        Path(__file__).with_name("errata.js"),
+        "errata.js",
         {"cases": cases},
         "read the claim, answer the question for yourself, and only then look.",
         title="Errata detective",

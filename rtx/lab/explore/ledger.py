@@ -23,8 +23,7 @@ def ledger(recipe: str = "nottingham", results: str | Path = LEDGER) -> Page:
     load_recipe(recipe)
     data = {name: _table(load_recipe(name), Path(results)) for name in recipe_names()}
     caption = "find a number of ours far from the paper's: how long was it trained?"
-    script = Path(__file__).with_name("ledger.js")
-    return Page(script, data, caption, title="The papers' numbers and ours", table=recipe, cell="")
+    return Page("ledger.js", data, caption, title="The papers' numbers and ours", table=recipe, cell="")
 
 
 def _table(recipe: Recipe, folder: Path) -> dict[str, Any]:

@@ -3,8 +3,6 @@
 Olsson et al. (2022), In-context Learning and Induction Heads.
 """
 
-from pathlib import Path
-
 from rtx.lab.explore.network import described
 from rtx.lab.explore.page import Page
 from rtx.lab.pretrained import pretrained, weights
@@ -18,7 +16,7 @@ def lookup(text: str = "c7 a2 h9 f0 d4 b3 f?") -> Page:
     token whose arcs are drawn strongly, from 1; 0 is the last).
     """
     return Page(
-        Path(__file__).with_name("lookup.js"),
+        "lookup.js",
         {"symbols": SYMBOLS, "network": described(pretrained("lookup"))},
         "ask for another letter; then switch off one head after the other. Which head is not needed?",
         title="Which head finds the answer?",

@@ -39,9 +39,7 @@ def weight_bytes(model: nn.Module) -> bytes:
     weights = {name: value.detach().cpu().float().contiguous() for name, value in model.state_dict().items()}
     if isinstance(model, LanguageModel) and model.tied:
         del weights["decoder.weight"]  # the embedding's
-    return save(
-        {name: half if torch.equal((half := one.half()).float(), one) else one for name, one in weights.items()}
-    )
+    return save({name: half if torch.equal((half := w.half()).float(), w) else w for name, w in weights.items()})
 
 
 def layer_of(name: str, residual: Residual) -> dict[str, Any]:

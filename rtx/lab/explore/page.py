@@ -57,7 +57,8 @@ class Page(anywidget.AnyWidget):
     can change is in `state`, which follows the page, and the page follows it.
 
     Args:
-        script: the explorer's module; it may import from "./page.js" and other files beside it.
+        script: the explorer's module, a file of this folder or the path of another one. It may import "./page.js" and
+            other files beside it.
         data: what the script reads as `page.data`: anything of dicts, lists, text, numbers, arrays and tensors.
         caption: what to try.
         title: of the explorer; by default the script's name.
@@ -81,7 +82,7 @@ class Page(anywidget.AnyWidget):
 
     def __init__(
         self,
-        script: Path,
+        script: str | Path,
         data: dict[str, Any],
         caption: str,
         title: str = "",
@@ -89,7 +90,8 @@ class Page(anywidget.AnyWidget):
         weights: bytes = b"",
         **state: Any,
     ) -> None:
-        self._esm, data = bundle(script), compact(data)
+        path = HERE / script
+        self._esm, data = bundle(path), compact(data)
         json.dumps(data, allow_nan=False)  # a ValueError
         super().__init__(
             data=data,
@@ -97,8 +99,8 @@ class Page(anywidget.AnyWidget):
             start=state,
             presets=dict(presets or {}),
             caption=caption,
-            title=title or script.stem,
-            name=script.stem,
+            title=title or path.stem,
+            name=path.stem,
             weights=weights,
         )
 

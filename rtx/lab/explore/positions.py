@@ -3,7 +3,6 @@
 Vaswani et al. (2017), §3.5; Shaw et al. (2018), Eq. 3-5; Dai et al. (2019), §3.3.
 """
 
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -54,7 +53,7 @@ def positions(layer: MultiHeadAttention | None = None, x: Float[Tensor, "1 T D"]
     clip = min(4, shaw.clip)
     switches: dict[str, Any] = dict.fromkeys(TERMS, True)
     return Page(
-        Path(__file__).with_name("positions.js"),
+        "positions.js",
         data,
         "Shaw's distances with k = 1 and more; then Transformer-XL with (a) alone, with (d) alone: which knows order?",
         title="How does it know where it is?",

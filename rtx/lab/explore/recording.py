@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from rtx.lab.explore.page import Page, compact
@@ -108,7 +107,7 @@ class Recording(Page):
     ) -> None:
         self.controls, self.see = controls, see
         begin = {key: control.values[0] for key, control in controls.items()} | state
-        super().__init__(Path(__file__).with_name(script), record(controls, see), caption, title=title, **begin)
+        super().__init__(script, record(controls, see), caption, title=title, **begin)
         self.name = name
 
     @property

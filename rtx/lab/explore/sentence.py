@@ -3,10 +3,8 @@
 Wang et al. (2019), R-Transformer, §4.3, compares such models. These are small, and come with the package.
 """
 
-from pathlib import Path
-
 from rtx.lab.explore.network import described
-from rtx.lab.explore.page import Page, bundle
+from rtx.lab.explore.page import HERE, Page, bundle
 from rtx.lab.pretrained import card_of, pretrained, weights
 
 MODELS = {name: f"characters-{name.lower()}" for name in ("GRU", "Transformer", "R-Transformer")}
@@ -31,15 +29,14 @@ def sentence(text: str = "The value of the expression is the val") -> Page:
     for name, file in MODELS.items():
         begin, files = len(files), files + weights(file)
         models.append({"name": name, "network": described(pretrained(file)), "from": begin, "to": len(files)})
-    script = Path(__file__).with_name("sentence_worker.js")
     listen = "onmessage = (event) => $sentence_worker.answer(event, postMessage);\n"
     return Page(
-        Path(__file__).with_name("sentence.js"),
+        "sentence.js",
         {
             "models": models,
             "symbols": card_of(MODELS["GRU"])["texts"][0]["symbols"],
             "longest": LONGEST,
-            "worker": bundle(script, listen, frame=False),
+            "worker": bundle(HERE / "sentence_worker.js", listen, frame=False),
         },
         "look at the bracket and the star: which model wants to close them? The bluer a letter, the more the "
         "prediction would change with another letter in its place. The models have read the Python reference "

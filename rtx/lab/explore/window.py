@@ -3,8 +3,6 @@
 Wang et al. (2019), R-Transformer, §3.1, Eq. 2.
 """
 
-from pathlib import Path
-
 from jaxtyping import Float
 from safetensors.torch import save
 from torch import Tensor
@@ -38,7 +36,7 @@ def window(x: Float[Tensor, "T D"], model: LocalRNN | None = None) -> Page:
     widest = max(WIDEST, first.window)
     tensors = {f"{cell}.{name}": one for cell, made in models.items() for name, one in made.state_dict().items()}
     return Page(
-        Path(__file__).with_name("window.js"),
+        "window.js",
         {"x": x, "cells": list(models), "windows": widest},
         "step through the pads and watch the state move; untick the box; then drag the window until no pad is left",
         title="What does a window read?",

@@ -41,10 +41,8 @@ def no_native_code(x: Tensor, *others: object) -> str | None:
     """Why a C++ implementation cannot be used for `x` and the other arguments. May compile the library."""
     if torch.compiler.is_compiling():  # check this first: the checks below would break the graph
         return no_custom_gradient()
-    autocast = torch.is_autocast_enabled("cpu")
-    dtype = torch.get_autocast_dtype("cpu") if autocast else x.dtype
-    if dtype != torch.float32:
-        return f"it is written for float32, and {'autocast uses' if autocast else 'x is'} {dtype}"
+    if torch.is_autocast_enabled("cpu") and (dtype := torch.get_autocast_dtype("cpu")) != torch.float32:
+        return f"it is written for float32, and autocast uses {dtype}"
     for one in (x, *others):
         if isinstance(one, Tensor):
             if one.dtype != torch.float32:

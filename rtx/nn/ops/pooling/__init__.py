@@ -26,14 +26,10 @@ def _not_blocked(x: Tensor, lengths: Tensor, weight: Tensor, bias: Tensor, *more
     if reason or lengths.device != x.device or lengths.dtype not in (int32, int64):
         return reason or f"it needs lengths of int32 or int64 on the CPU, and these are {lengths.dtype}"
     D, F, (score, shift, _) = weight.shape[:1], x.shape[-1:], more
-    sizes = {
-        "x": (x, (None, None, *F)),
-        "weight": (weight, (*D, *F)),
-        "bias": (bias, D),
-        "lengths": (lengths, x.shape[:1]),
-    }
     scorer = {} if score is None else {"score": (score, (1, *D)), "shift": (shift, (1,))}
-    reason = other_sizes(**sizes, **scorer)
+    reason = other_sizes(
+        x=(x, (None, None, *F)), weight=(weight, (*D, *F)), bias=(bias, D), lengths=(lengths, x.shape[:1]), **scorer
+    )
     longest = 0 if reason else max(lengths.tolist())
     return f"it needs lengths up to {x.shape[1]}, and one is {longest}" if longest > x.shape[1] else reason
 
