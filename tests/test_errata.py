@@ -8,8 +8,8 @@ from rtx.lab import explore
 from rtx.models import RTransformer
 from rtx.training.recipe import load_recipe
 from studies.errata import case
-from studies.errata_counted import COUNTED, dead_parameters, path_bound, three_forms, trigram_bits
-from studies.errata_measured import CLIP, MEASURED, clip_meter, epsilon, padding
+from studies.errata_counted import COUNTED, dead_parameters, three_forms, trigram_bits
+from studies.errata_measured import MEASURED
 
 CASES = {one.title: one for one in (*MEASURED, *COUNTED)}
 STORED = {one["title"]: one for one in explore.errata().data["cases"]}
@@ -25,31 +25,12 @@ def test_the_stored_evidence_is_what_is_found_and_bears_the_verdict_out(title):
     assert list(STORED) == list(CASES)
 
 
-def test_the_gradient_is_at_the_limit_only_if_it_is_clipped_after_backward():
-    bars = clip_meter().bars
-    assert bars["backward, then clip"] == pytest.approx(CLIP, rel=1e-4)
-    assert bars["clip, then backward"] > 10 * CLIP
-
-
-def test_pads_move_the_first_states_of_a_window_of_five_and_no_others():
-    bars = list(padding().bars.values())
-    assert min(bars[:4]) > 0.1 and bars[4:] == [0.0] * 4  # what rounding leaves is shown as nothing
-
-
-def test_the_coded_norm_divides_by_the_unbiased_deviation():
-    assert epsilon().bars["std + 1e-6, as coded"] == pytest.approx((127 / 128) ** 0.5, abs=1e-3)
-
-
 def test_of_the_modules_that_nobody_calls_each_size_has_the_share_of_its_own_cell():
     model = load_recipe("ptb-word").plan("r-transformer").hyperparameters
     core = RTransformer(*(model[name] for name in ("d_model", "layers", "heads", "window", "cell")))
     width, live = model["d_model"], sum(p.numel() for p in core.parameters())
     dead = model["layers"] * (width * width + width) + 2 * width + 8 * width * width + 5 * width
     assert model["cell"] == "lstm" and dead_parameters().bars["words"] == pytest.approx(100 * dead / (dead + live))
-
-
-def test_the_bound_fails_at_a_distance_of_two():
-    assert [path_bound().bars[length] for length in ("l = 1", "l = 2")] == [0, 1]
 
 
 def test_a_sure_text_costs_nearly_nothing_and_a_random_one_its_letters():

@@ -364,9 +364,3 @@ def test_a_failing_cell_leaves_the_notebook_and_is_reported(tmp_path: Path, caps
     assert "ZeroDivisionError" in capsys.readouterr().err
     assert source.with_suffix(".ipynb").read_text() == "what was there"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["tiny.ipynb", "tiny.py"]
-
-
-def test_the_builder_takes_sources_only(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["notebooks/none.ipynb"])
-    assert "'notebooks/none.ipynb'" in capsys.readouterr().err

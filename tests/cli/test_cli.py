@@ -340,10 +340,3 @@ def test_train_writes_its_folders_in_the_home_and_one_file_with_its_command(comm
     assert found["budget"].startswith("1 of ")
     file = Path(__file__).parents[2] / "rtx" / "training" / "recipes" / "ffa-add.toml"
     assert found["recipe_file"]["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
-
-
-def test_table_prints_the_rows_of_one_variant(command):
-    of_all, of_one = (
-        command("table", "nottingham", "--every", *words).stdout for words in ((), ("--variant", "official"))
-    )
-    assert "window=3" in of_all and "window=3" not in of_one and "official" in of_one

@@ -35,22 +35,6 @@ def test_a_folder_holds_the_network_and_its_card(tmp_path: Path) -> None:
     assert torch.equal(again(x), network(x)) and again.card == CARD and not again.training
 
 
-def test_a_network_in_half_precision_stays_in_half_precision(tmp_path: Path) -> None:
-    network, x = rtx.build("add", "r-transformer", **SIZES).bfloat16().eval(), torch.randn(2, 9, 2).bfloat16()
-    Pretrained(network, CARD).save_pretrained(tmp_path)
-    assert torch.equal(Pretrained.from_pretrained(tmp_path)(x), network(x))
-
-
-def test_a_damaged_folder_is_refused(tmp_path: Path) -> None:
-    network = rtx.build("add", "r-transformer", **SIZES)
-    Pretrained(network, CARD).save_pretrained(tmp_path)
-    content = bytearray((tmp_path / "model.safetensors").read_bytes())
-    content[-10] ^= 1
-    (tmp_path / "model.safetensors").write_bytes(content)
-    with pytest.raises(ValueError, match=r"model\.safetensors: "):
-        Pretrained.from_pretrained(tmp_path)
-
-
 def test_the_checkpoint_of_a_run_has_recipe_data_and_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(TASKS, "tiny", TINY["tiny"])
     cpu = {"accelerator": "cpu", "enable_progress_bar": False, "runs": tmp_path, "results": tmp_path / "results"}

@@ -4,20 +4,15 @@ import json
 import math
 import os
 import re
-import signal
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from rtx.evidence.agenda import read_agenda
 from rtx.evidence.ledger import Result, read_result, read_results, write_result
 from rtx.evidence.tables import Row, overview, printed, rows, to_markdown
-from rtx.tasks.text import characters
 from rtx.training import provenance
-from rtx.training.checkpoint import load_checkpoint
-from rtx.training.files import LONGEST, file_name
 from rtx.training.fit import run_folder
 from rtx.training.recipe import load_recipe, recipe_names
 
@@ -102,13 +97,6 @@ def test_a_run_has_one_folder_and_one_file_whatever_its_settings_hold(recipe, tm
         assert folder.parent == tmp_path / "tiny"
     path = write_result(result(variant=f"plain+path={value}"), tmp_path / "results")
     assert path.parent == tmp_path / "results" / "tiny" and read_result(path).variant == f"plain+path={value}"
-
-
-@pytest.mark.parametrize(
-    "text", ["gru-adam+learning_rate=0.002", "lstm-same-seconds+seconds=150", "ö" * (LONGEST // 2)]
-)
-def test_what_a_file_name_can_hold_stays_as_it_is(text):
-    assert file_name(text) == text
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"recipe": "tiny"}', "[" * 100_000])
@@ -260,43 +248,10 @@ def test_a_seed_that_solved_its_problem_stands_beside_the_seeds_that_were_cut_be
     }
 
 
-def test_an_older_file_with_a_checksum_and_without_its_recipe_is_read(tmp_path):
-    path = tmp_path / "old.json"
-    facts = asdict(result()) | {"sha256": "0"}
-    del facts["recipe_file"]
-    path.write_text(json.dumps(facts))
-    assert read_result(path) == result()
-
-
 def test_a_command_that_cannot_be_given_again_is_named_with_its_file(recipe, tmp_path):
     path = write_result(result(command="rtx train tiny 'gru"), tmp_path)
     with pytest.raises(ValueError, match=re.escape(str(path))):
         rows(recipe, tmp_path)
-
-
-@pytest.mark.parametrize(
-    "read",
-    [
-        lambda folder: [*read_results("", folder)],
-        lambda folder: read_agenda(folder / "a.json"),
-        lambda folder: load_checkpoint(folder / "a.json"),
-        lambda folder: characters(folder / "a.json"),
-    ],
-    ids=["ledger", "agenda", "checkpoint", "text"],
-)
-def test_a_pipe_is_not_read(tmp_path, read):
-    def late(*_):
-        raise TimeoutError
-
-    os.mkfifo(tmp_path / "a.json")
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(20)  # reading a pipe that nobody writes to would never end
-    try:
-        with pytest.raises((ValueError, FileNotFoundError), match=r"a\.json"):
-            read(tmp_path)
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.parametrize("change", [{"test": "<b>"}, {"seed": 0.5}, {"seed": True}, {"versions": []}, {"budget": 1}])

@@ -413,11 +413,3 @@ def test_the_papers_printed_numbers_support_every_claim_that_they_are_the_source
     found = {c.name: f for c, f in judged(tmp_path) if c.source.startswith(papers) and f.sentence != "not run"}
     against = [name for name, finding in found.items() if finding.verdict == "fails" or finding.suggests == "against"]
     assert against == ["path-longest"] and len(found) > 60
-
-
-def test_the_sentence_says_for_which_rows_rates_were_compared(put, find):
-    put("gru", 3.0, chosen_from={"learning_rate=0.1": 3.1, "learning_rate=0.01": 3.0})
-    put("lstm", 3.5)
-    assert "1 seed, best of several rates for gru)" in sentence(find, "lstm")
-    put("lstm", 3.5, chosen_from={"learning_rate=0.1": 3.6, "learning_rate=0.01": 3.5})
-    assert "1 seed, best of several rates)" in sentence(find, "lstm")

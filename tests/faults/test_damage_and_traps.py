@@ -9,7 +9,6 @@ import os
 import random
 import re
 import resource
-import struct
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +31,6 @@ def flips(whole: bytes, times: int = 40) -> list[bytes]:
     draws = random.Random(0)
     places = [(draws.randrange(len(whole)), 1 << draws.randrange(8)) for _ in range(times)]
     return [whole[:i] + bytes([whole[i] ^ bit]) + whole[i + 1 :] for i, bit in places]
-
-
-def test_a_data_file_with_a_changed_bit_is_refused(real_data, tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv("RTX_DATA", str(tmp_path))
-    own = tmp_path / "poly_music" / "JSB_Chorales.mat"
-    own.parent.mkdir()
-    for changed in flips((real_data / "poly_music" / "JSB_Chorales.mat").read_bytes()):
-        own.write_bytes(changed)
-        with pytest.raises(ValueError, match=f"^{re.escape(str(own))}: "):
-            rtx.tasks.task_by_name("jsb").split("train")
 
 
 def test_a_cached_file_with_a_changed_bit_gives_no_wrong_numbers(tmp_path, monkeypatch) -> None:
@@ -136,14 +125,6 @@ def test_a_card_opens_no_file(tmp_path) -> None:
 def test_a_card_of_another_form_is_refused(tmp_path, text) -> None:
     with pytest.raises(ValueError, match=r"best\.safetensors: "):
         read_card(forged(tmp_path / "best.safetensors", None, text))
-
-
-@pytest.mark.parametrize("size", [2**40, 10**8])
-def test_a_safetensors_header_with_too_large_sizes_is_refused(tmp_path, size) -> None:
-    header = json.dumps({"x": {"dtype": "F32", "shape": [size], "data_offsets": [0, 4 * size]}}).encode()
-    (tmp_path / "best.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + bytes(8))
-    with pytest.raises(ValueError, match=r"best\.safetensors: "):
-        load_checkpoint(tmp_path / "best.safetensors")
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "9" * 5000, "x" * 2**21, '{"recipe": NaN}', "null"])

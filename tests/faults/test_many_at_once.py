@@ -69,13 +69,6 @@ def train_one(gate: Any, number: int, folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_eight_runs_are_recorded_once_each(processes, tmp_path) -> None:
-    together(processes, train_one, tmp_path)
-    found = [read_result(path) for path in (tmp_path / "results").rglob("*.json")]
-    assert sorted(run.seed for run in found) == list(EIGHT)
-
-
-@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bits_in_another_process(processes, tmp_path, monkeypatch) -> None:
     """Strings have other hashes there. Another seed gives another run: tests/evidence/test_record.py."""
     for name, task in TINY.items():

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from waiting import until
 
 from rtx import build
 from rtx.lab import explore
@@ -38,23 +37,6 @@ def test_addition_is_solved_and_attention_prefers_the_marked_steps() -> None:
     for shares in run.shares:
         assert float(shares.mean()) == pytest.approx(1, abs=1e-4)
     assert run.shares[-1][run.marked].min() > run.shares[-1][~run.marked].mean()
-
-
-def test_the_toy_goes_on_after_a_pause_and_another_run_ends_it() -> None:
-    toy = explore.toy(length=400, learning_rate=0.0003)  # slow enough that it has to be paused
-    toy.press("train")
-    until(lambda: toy.text.startswith("After "))
-    toy.press("pause")
-    until(lambda: toy.data["state"] == "paused")
-    toy.press("resume")
-    until(lambda: toy.data["state"] == "running")
-    first = toy.runs[-1]
-    toy.press("pause")
-    until(lambda: first.state == "paused")
-    toy.set(length=50, pooling="mean")
-    toy.press("train")
-    until(lambda: not first.alive and len(toy.data["controls"]["run"]["values"]) == 2)
-    assert toy.runs[-1].pooling == "mean"
 
 
 def test_the_toys_rows_are_its_updates_and_its_marks_the_marked_steps() -> None:

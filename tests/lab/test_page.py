@@ -53,12 +53,6 @@ def test_packed_numbers_come_back() -> None:
         packed(values / 0)
 
 
-def test_the_module_is_whole(script: Path) -> None:
-    esm = make(script)._esm
-    assert "\nimport " not in esm and esm.count("export ") == 1
-    assert "return ({ row }) => `row ${row}`" in esm and esm.count("function slider(") == esm.count("const css") == 1
-
-
 def test_a_page_is_moved_from_code_and_a_notebook_gets_view_and_caption(script: Path) -> None:
     page = make(script)
     page.set(row=2)

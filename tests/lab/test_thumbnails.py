@@ -1,13 +1,12 @@
 """The README shows pictures of four notebooks: small, and of the notebooks as they are."""
 
 import re
-from io import BytesIO
 from pathlib import Path
 
 import pytest
 from papers import mc_rnn_4
 from PIL import Image
-from thumbnails import CHOSEN, COLOURS, FOLDER, HEIGHT, NOTEBOOKS, WIDTH, digest, pictures, thumbnail
+from thumbnails import CHOSEN, FOLDER, NOTEBOOKS, digest, pictures
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
@@ -23,17 +22,6 @@ def test_the_readme_shows_each_and_says_what_it_is() -> None:
 def test_it_is_that_of_the_notebook_as_it_is(name: str) -> None:
     png = pictures(NOTEBOOKS / f"{name}.ipynb")[CHOSEN[name]]
     assert Image.open(FOLDER / f"{name}.png").text["Source"] == digest(png), "run: python figures/make.py thumbnails"
-
-
-def test_a_thumbnail_is_small_in_few_bytes_and_keeps_its_shape_and_colours() -> None:
-    png = pictures(NOTEBOOKS / "05_encode_position.ipynb")[CHOSEN["05_encode_position"]]
-    small, whole = Image.open(BytesIO(thumbnail(png))), Image.open(BytesIO(png))
-    assert small.width <= WIDTH and small.height <= HEIGHT
-    assert small.width / small.height == pytest.approx(whole.width / whole.height, rel=0.02)
-    assert thumbnail(png) == thumbnail(png)
-    colours = [colour for _, colour in small.convert("RGB").getcolors(1000)]
-    assert 20 < len(colours) <= COLOURS
-    assert [colour for colour in colours if colour[0] > 200 and colour[2] < 60]  # the orange of one thin line
 
 
 def test_the_figure_of_translators_has_a_colour_for_each_row_of_the_ledger() -> None:

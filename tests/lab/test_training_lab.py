@@ -2,7 +2,6 @@
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -156,9 +155,3 @@ def test_unknown_names_are_refused() -> None:
         explore.training("digits", "gru", window=3)
     with pytest.raises(ValueError, match="state: .*window"):
         small().set(window=3)
-
-
-def test_its_page_plays_the_runs_without_a_kernel(tmp_path: Path) -> None:
-    lab = with_runs(small(), Choice("mnist", "gru"))
-    assert not any(c.isdigit() for c in lab._repr_mimebundle_()[0]["text/plain"])
-    assert "After 3 updates" in lab.save(tmp_path / "lab.html").read_text()

@@ -52,16 +52,6 @@ def options(explorer: Recording) -> dict[str, str]:
     return dict(zip(part.values, part.texts, strict=True))
 
 
-def test_a_part_that_detaches_what_it_takes_from_the_future_is_found() -> None:
-    class Centred(nn.Module):
-        def forward(self, x: Tensor) -> Tensor:
-            return x - x.mean(1, keepdim=True).detach()
-
-    explorer = explore.xray(nn.Sequential(nn.Linear(D, D), Centred(), nn.Tanh()), X)
-    assert explorer.text.endswith(": 1.") and options(explorer)["1"] == "1 (leaks)"
-    assert "Causal" in explorer.set(part="0")
-
-
 def test_the_attention_without_its_mask_is_found() -> None:
     explorer = explore.xray(Mixed(masked=False), X)
     assert f"in {T * (T - 1) // 2} places" in explorer.text

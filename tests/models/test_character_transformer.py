@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from oracles import count, stream, torch_layer
+from oracles import count, torch_layer
 from torch.nn import functional as F
 
 from rtx.models import CharacterTransformer, LanguageModel
@@ -31,16 +31,6 @@ def test_every_layer_is_torchs_own_on_each_segment_with_positions_added(norm):
             placed = h + transformer.positions[layer, :length]
             h = torch_layer(block, norm)(placed, src_mask=mask[:length, :length])
             torch.testing.assert_close(hidden[layer][:, start : start + length], h, rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize("segment", [1, 3, 4, 30])
-@pytest.mark.parametrize("norm", ["post", "pre"])
-def test_step_by_step_equals_the_whole_sequence_and_a_state_holds_one_segment_at_most(segment, norm):
-    transformer, x = model(segment, norm=norm), inputs(13)
-    torch.testing.assert_close(stream(transformer, x)[0], transformer(x), rtol=0, atol=1e-10)
-    for t in range(1, 13):
-        for (keys, _, place), _ in transformer.read(x[:, :t])[1]:
-            assert place == t % segment and keys.shape[2] == (t - 1) % segment + 1
 
 
 @pytest.mark.parametrize("T", [1, 3, 4, 5, 11])
@@ -135,12 +125,3 @@ def test_bad_windows_and_states_of_another_segment_are_refused():
         model().slide(x, 0)
     with pytest.raises(ValueError, match="^state: "):
         model().step(x[:, 0], model(9).read(x)[1])  # 6 positions in a segment of 4
-
-
-def test_a_segment_does_not_depend_on_the_one_before_but_slide_does():
-    transformer, x = model(), inputs(8)
-    other = x.clone()
-    other[:, 3] += 1  # the last position of the first segment
-    assert torch.equal(transformer(other)[:, 4:], transformer(x)[:, 4:])
-    changed = (transformer.slide(other) - transformer.slide(x)).abs().amax((0, 2)) > 1e-9
-    assert changed.tolist() == [False] * 3 + [True] * 4 + [False]

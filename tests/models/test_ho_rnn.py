@@ -22,16 +22,6 @@ def test_order_1_is_torchs_network(cell):
     assert_same(model(x), network(x)[0], [x, *model.parameters()], [x, *network.parameters()])
 
 
-def test_a_state_depends_on_exactly_the_last_n_states():
-    """The oldest state is then forgotten."""
-    model, x = model_of(16, order=3, cell="rnn"), torch.randn(1, 16, dtype=torch.float64)
-    past = torch.randn(1, 3, 16, dtype=torch.float64, requires_grad=True)
-    y, ((after,),) = model.step(x, ((past,),))
-    changes = torch.autograd.grad(y.sum(), past)[0].abs().sum(-1)[0]
-    assert (changes > 0).tolist() == [True, True, True]
-    assert torch.equal(after[:, 0], y) and torch.equal(after[:, 1:], past[:, :2])
-
-
 @pytest.mark.parametrize(("layers", "printed", "exact"), [(2, 5, 4_718_592), (4, 10, 9_437_184)])
 def test_the_cards_order_explains_the_printed_parameters(layers, printed, exact):
     order, stacks = CARDS["ho-rnn"].sizes["order"], 3  # the encoder's two directions, and the decoder

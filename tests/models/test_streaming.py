@@ -166,13 +166,6 @@ def test_a_state_of_other_sizes_is_refused(name, other):
     assert_refused(small(name), small(name, **other).step(torch.randn(2, 8))[1])
 
 
-def test_a_state_of_another_kind_of_model_is_refused(small_model, variant):
-    for name in ("lstm", "transformer", "r-transformer", "mc-rnn", "awd-lstm"):
-        same_layers = variant == "r-transformer-no-local" and name == "transformer"
-        if not variant.startswith(name) and not same_layers:
-            assert_refused(small_model(), small(name).step(torch.randn(2, 8))[1])
-
-
 def test_a_bad_step_is_refused(small_model):
     model = small_model()
     for x, message in (

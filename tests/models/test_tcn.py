@@ -116,12 +116,6 @@ def test_parameters_are_the_published_ones_except_for_the_first_convolution(task
     assert count(ours) == {"mnist": 71_110, "nottingham": 929_038}[task]
 
 
-def test_parameters_on_words_are_the_published_ones():
-    blocks, tied_embedding = count(TCN(600, 4, 3)), 10_000 * 600 + 10_000
-    assert blocks == count(official([600] * 5, 3)) == 8_649_600
-    assert blocks + tied_embedding == 14_659_600
-
-
 def test_dropout_hides_whole_channels():
     block = TCN(8, 1, dropout=0.5).train().blocks[0]
     zeros = (block._dropped(torch.rand(4, 50, 8)) == 0).float().mean(1)  # share of positions, per sequence and channel
@@ -132,22 +126,3 @@ def test_with_all_of_the_convolutions_dropped_the_residual_is_left_also_in_a_str
     block, x = TCN(8, 1, dropout=0.5).blocks[0], torch.randn(2, 9, 8)
     block.dropout = 1.0
     assert torch.equal(block(x), x.relu()) and torch.equal(block.step(x[:, 0])[0], x[:, 0].relu())
-
-
-def test_weight_normalisation_undoes_the_first_weights_of_the_authors():
-    """Their N(0, .01) goes into the product, which the next forward pass computes anew from gain and direction."""
-    torch.manual_seed(0)
-    with pytest.warns(FutureWarning, match="deprecated"):
-        conv = nn.utils.weight_norm(nn.Conv1d(8, 8, 2))  # the function that their code calls
-    before = conv.weight.detach().clone()
-    conv.weight.data.normal_(0, 0.01)
-    conv(torch.randn(1, 8, 5))
-    torch.testing.assert_close(conv.weight.detach(), before)
-
-
-def test_on_characters_the_authors_last_width_is_that_of_the_tied_embedding():
-    """49 characters, embeddings of 100: 2.2M; all layers as wide as the table's 450 have 3.7M."""
-    theirs = official([100, 450, 450, 100], 3)
-    assert count(theirs) == 2_217_050
-    assert count(theirs) + 49 * 100 + 49 == 2_221_999
-    assert count(TCN(450, 3, 3)) == 3_650_400

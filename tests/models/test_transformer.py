@@ -2,10 +2,9 @@
 
 import pytest
 import torch
-from oracles import count, stream, torch_layer
+from oracles import stream, torch_layer
 
-import rtx
-from rtx.models import RNN, LanguageModel, RTransformer, Transformer
+from rtx.models import RTransformer, Transformer
 from rtx.models.transformer import POSITIONS
 from rtx.nn import sinusoidal_positions
 
@@ -58,33 +57,6 @@ def test_copies_are_equal_in_a_block_and_different_between_blocks():
     assert not torch.equal(query, second[2].query.weight)
     assert len({id(p) for p in model.parameters()}) == len([*RTransformer(8, 2, 2, 3, local_layers=2).parameters()])
     RTransformer(8, 1, heads=0, window=3, local_layers=0, init="copies")  # there is nothing to copy
-
-
-@pytest.mark.parametrize(
-    ("task", "sizes", "published"),
-    [
-        ("mnist", {"d_model": 32, "layers": 8, "heads": 2, "window": 7, "local_layers": 2}, 204_000),
-        ("nottingham", {"d_model": 160, "layers": 3, "heads": 4, "window": 6}, 1_420_000),
-    ],
-)
-def test_parameters_are_the_live_ones_of_the_published_code(task, sizes, published):
-    """The projections of the published code have biases: 4 D in a block. Eq. 4 and 6 have none."""
-    ours = count(rtx.build(task, "r-transformer", **sizes))
-    assert abs(ours + sizes["layers"] * 4 * sizes["d_model"] - published) < 0.005 * published
-
-
-@pytest.mark.parametrize(
-    ("backbone", "sizes", "vocabulary", "published"),
-    [
-        (RTransformer, {"d_model": 512, "layers": 3, "heads": 8, "window": 7}, 49, 14_200_000),
-        (RTransformer, {"d_model": 128, "layers": 3, "heads": 4, "window": 9, "cell": "lstm"}, 10_000, 2_300_000),
-        (RNN, {"d_model": 700, "layers": 3, "cell": "lstm"}, 10_000, 18_800_000),
-    ],
-)
-def test_parameters_of_language_models_are_those_of_the_published_code(backbone, sizes, vocabulary, published):
-    with torch.device("meta"):
-        ours = count(LanguageModel(backbone(**sizes), vocabulary))
-    assert abs(ours - published) < 0.01 * published
 
 
 @pytest.mark.parametrize(

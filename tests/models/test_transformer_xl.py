@@ -4,11 +4,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import assert_same, count, stream
+from oracles import stream
 from torch.utils.flop_counter import FlopCounterMode
 
 from rtx.models import TransformerXL
-from rtx.nn.reference import transformer_xl_attention, transformer_xl_terms
+from rtx.nn.reference import transformer_xl_terms
 from rtx.nn.relative import XLAttention, relative_shift
 from rtx.nn.segment_memory import SegmentMemory
 
@@ -30,22 +30,6 @@ def model(**changes: object) -> TransformerXL:
     for parameter in made.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
     return made
-
-
-@settings(max_examples=12)
-@given(
-    T=st.integers(1, 9),
-    heads=st.integers(1, 3),
-    width=st.integers(1, 4),
-    segment=st.integers(1, 4),
-    memory=st.integers(0, 5),
-)
-def test_outputs_and_gradients_of_a_layer_are_those_of_the_reference(T, heads, width, segment, memory):
-    fast = layer(heads * width, heads, segment, memory)
-    x = torch.randn(2, T, heads * width, dtype=torch.float64, requires_grad=True)
-    weights = dict(fast.attention.named_parameters())
-    expected = transformer_xl_attention(x, *weights.values(), segment=segment, memory=memory)
-    assert_same(fast(x), expected, [x, *weights.values()])
 
 
 def test_no_array_of_every_query_key_and_feature_is_made():
@@ -189,16 +173,3 @@ def test_relative_shift_equals_direct_indexing(T, more):
         for j in range(S - T + i + 1):
             distance = S - T + i - j
             assert torch.equal(shifted[..., i, j], by_distance[..., i, S - 1 - distance])
-
-
-def test_parameters_are_those_of_the_paper_for_enwik8():
-    with torch.device("meta"):
-        xl = TransformerXL(512, 12, 8, 512, 512)
-    assert round((count(xl) + 204 * 512 + 204) / 1e6) == 41
-
-
-def test_a_state_holds_no_more_than_memory_and_segment():
-    xl = model(segment=4, memory=6)
-    _, state = stream(xl, torch.randn(1, 31, 8, dtype=torch.float64))
-    for inputs, keys, values, position in state[::2]:
-        assert (inputs.shape, keys.shape, values.shape, position) == ((1, 9, 8), (1, 2, 9, 4), (1, 2, 9, 4), 3)

@@ -4,7 +4,6 @@ import pytest
 import torch
 from comparison import assert_near, outputs_and_gradients
 
-from rtx.nn.additive_attention import AdditiveAttention
 from rtx.nn.cross_attention import CrossAttention
 from rtx.nn.padding import real_positions
 
@@ -41,13 +40,3 @@ def test_dropout_is_on_the_weights_and_in_training_only():
         mean = torch.stack([layer(x, encoded) for _ in range(3000)]).mean(0)
         torch.testing.assert_close(mean, layer.eval()(x, encoded), rtol=0, atol=0.05)
         assert torch.equal(layer(x, encoded), layer(x, encoded))
-
-
-def test_weights_are_exactly_zero_on_padding_and_sum_to_one():
-    additive, cross, source = AdditiveAttention(8), CrossAttention(8, 2), torch.randn(3, 5, 8)
-    flat = additive.introspect(torch.randn(3, 8), additive.encode(source, REAL))["weights"]
-    heads = cross.introspect(torch.randn(3, 4, 8), cross.encode(source, REAL))["weights"]
-    assert flat.shape == (3, 5) and heads.shape == (3, 2, 4, 5)
-    assert not flat[~REAL].any() and not heads[(~REAL)[:, None, None].expand_as(heads)].any()
-    torch.testing.assert_close(flat.sum(-1), torch.ones(3))
-    torch.testing.assert_close(heads.sum(-1), torch.ones(3, 2, 4))

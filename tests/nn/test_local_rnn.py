@@ -73,14 +73,6 @@ def test_the_windows_are_not_copied():
 
 
 @EACH
-def test_the_state_dict_is_that_of_torchs_network(cell):
-    ours, theirs = LocalRNN(5, 3, cell), TORCH[cell](5, 5, batch_first=True)
-    assert list(ours.state_dict()) == list(theirs.state_dict())
-    ours.load_state_dict(theirs.state_dict())
-    theirs.load_state_dict(ours.state_dict())
-
-
-@EACH
 def test_each_position_is_projected_once_and_the_first_step_has_no_recurrent_product(cell):
     B, T, D, M = 2, 11, 8, 5
     with FlopCounterMode(display=False) as counter:

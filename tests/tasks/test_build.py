@@ -6,7 +6,7 @@ import torch
 import rtx
 from rtx.models import FeedForwardAttention
 from rtx.tasks import SequenceModel
-from rtx.tasks.build import hyperparameter_names, last_step
+from rtx.tasks.build import hyperparameter_names
 
 
 def test_a_backbone_is_between_an_embedding_and_a_head():
@@ -30,11 +30,6 @@ def test_a_model_with_one_prediction_per_sequence_is_refused_for_a_task_per_step
         rtx.build("nottingham", "feed-forward-attention")
 
 
-def test_hyperparameters_are_the_arguments_that_neither_name_nor_task_has_fixed():
-    assert [*hyperparameter_names("gru")] == ["d_model", "layers", "dropout"]
-    assert [*hyperparameter_names("feed-forward-attention")] == ["d_hidden", "pooling", "leak"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "keywords", "message"),
     [
@@ -52,12 +47,6 @@ def test_hyperparameters_are_the_arguments_that_neither_name_nor_task_has_fixed(
 def test_unknown_missing_and_bad_arguments_are_refused(arguments, keywords, message):
     with pytest.raises(ValueError, match=message):
         rtx.build(*arguments, **keywords)
-
-
-@pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.int64])
-def test_a_last_step_is_found_by_whole_numbers_of_any_size(dtype):
-    hidden = torch.arange(24.0).view(2, 4, 3)
-    assert last_step(hidden, torch.tensor([2, 4], dtype=dtype)).tolist() == hidden[[0, 1], [1, 3]].tolist()
 
 
 @pytest.mark.parametrize("task", ["add", "nottingham"])

@@ -8,7 +8,7 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from rtx.tasks.images import digits, mnist, permutation, read_idx, shrunk, stratified_split
+from rtx.tasks.images import digits, mnist, permutation, read_idx, shrunk
 
 # how many images of 0 … 9 the published training and test files hold
 TRAIN = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
@@ -39,15 +39,6 @@ def test_digits_are_split_by_class_and_none_is_lost():
     for split, share in (("train", 0.8), ("validation", 0.1), ("test", 0.1)):
         counts = np.bincount(labels_of(task, split), minlength=10)
         assert np.abs(counts / np.bincount(whole.target) - share).max() < 0.01
-
-
-def test_the_split_is_a_fixed_partition():
-    labels = np.repeat(np.arange(10), 37).astype(np.uint8)
-    parts = stratified_split(labels)
-    np.testing.assert_array_equal(np.sort(np.concatenate(list(parts.values()))), np.arange(370))
-    for split, part in stratified_split(labels).items():
-        np.testing.assert_array_equal(part, parts[split])
-    assert digits().sha256() == digits().sha256() and len(digits().sha256()) == 64
 
 
 def test_mnist_has_the_standard_test_set_and_validation_comes_from_training(real_data, read):

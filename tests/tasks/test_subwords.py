@@ -73,10 +73,6 @@ def test_a_copy_from_json_is_the_same_without_the_training_text(subwords):
     assert copy.to_json() == table
 
 
-def test_subwords_are_always_the_same():
-    assert Subwords(110, lambda: LINES).to_json() == Subwords(110, lambda: LINES).to_json()
-
-
 def test_nothing_is_read_before_it_is_needed():
     def read() -> list[str]:
         raise AssertionError("read")

@@ -40,16 +40,6 @@ def test_at_length_100_the_symbols_are_where_hochreiter_and_schmidhuber_have_the
     assert all(abs(drawn[s] / sum(drawn[one] for one in "abcd") - 0.25) < 0.01 for s in "abcd")
 
 
-def test_without_order_the_best_accuracy_is_75_percent():
-    by_content: dict[str, Counter[int]] = {}
-    examples = temporal_order(length=20).split("test")
-    for example in examples:
-        content = "".join(sorted(s for s in text_of(example) if s in "XY"))
-        by_content.setdefault(content, Counter())[int(example.target)] += 1
-    best = sum(max(counts.values()) for counts in by_content.values()) / len(examples)
-    assert set(by_content) == {"XX", "XY", "YY"} and best == pytest.approx(0.75, abs=0.04)
-
-
 def test_a_perfect_answer_is_100_percent_and_the_commonest_class_the_baseline():
     task = temporal_order(length=30)
     batch = collate(task.split("test")[:1000], task.per)

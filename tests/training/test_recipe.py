@@ -242,7 +242,7 @@ def test_nottingham_has_the_papers_sizes():
     assert recipe.plan("gru", "official").hyperparameters == recipe.plan("gru", "paper").hyperparameters
 
 
-def test_the_models_of_texts_have_the_papers_sizes(real_data):
+def test_the_models_of_texts_have_the_papers_sizes():
     expected = {
         ("ptb-word", "r-transformer"): 2.3,
         ("ptb-word", "tcn"): 14.7,

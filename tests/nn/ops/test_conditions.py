@@ -11,8 +11,6 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd import forward_ad
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from rtx.nn.ops.attention import causal_attention
-
 EACH = pytest.mark.parametrize("name", OPERATIONS)
 
 
@@ -136,12 +134,3 @@ def test_native_is_not_used_inside_a_dispatch_mode_or_autocast(name):
             assert operation.choose(*given) != "native"
             with pytest.raises(ValueError, match=rf"^impl: {name} .*'native'"):
                 operation.choose(*given, impl="native")
-
-
-@pytest.mark.parametrize("impl", ["native", "blocks"])
-def test_keys_or_values_of_another_shape_are_left_to_torch(impl):
-    q, k, v = (torch.randn(1, 2, 6, 4) for _ in range(3))
-    for keys, values in ((k[:, :, :3], v[:, :, :3]), (k, torch.randn(1, 2, 6, 8)), (k[:, :1], v[:, :1])):
-        assert causal_attention.choose(q, keys, values, 0.5) == "sdpa"
-        with pytest.raises(ValueError, match=f"^impl: causal_attention .*{impl!r}"):
-            causal_attention(q, keys, values, 0.5, impl=impl)

@@ -51,15 +51,6 @@ def test_a_choice_ends_with_an_error_inside_the_block(double):
     assert double(3) == ("small", 6)
 
 
-def test_blocks_that_end_in_another_order_keep_the_choice_of_the_open_one(double):
-    first, second = implementation("slow"), implementation("plain")
-    first.__enter__(), second.__enter__()
-    first.__exit__(None, None, None)
-    assert double(3) == ("plain", 6)
-    second.__exit__(None, None, None)
-    assert double(3) == ("small", 6)
-
-
 def test_the_log_names_each_choice_and_its_reason_once(double, caplog):
     caplog.set_level(logging.DEBUG, logger="rtx.nn.ops.dispatch")
     for x in (3, 3, 30):
