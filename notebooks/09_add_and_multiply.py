@@ -116,7 +116,7 @@ print("plain mean of the states:           ", *(f"{number:.2f}" for number in h.
 # $$h_t = \text{LReLU}(W_{xh} x_t + b_{xh}), \qquad e_t = \tanh(w_{hc} \cdot h_t + b_{hc})$$
 #
 # Here $x_t$ are the inputs of step $t$, $h_t$ is its state, and $e_t$ is its score. $W_{xh}$, $b_{xh}$, $w_{hc}$ and
-# $b_{hc}$ are learnt. LReLU (the leaky ReLU) multiplies negative numbers by 0.01 and keeps the others. (So does the authors' code. The paper prints max(x, 0.01) instead, see [15](15_weigh_the_evidence.ipynb#8.-Find-the-error).) The context
+# $b_{hc}$ are learnt. LReLU (the leaky ReLU) multiplies negative numbers by 0.01 and keeps the others. (So does the authors' code. The paper prints max(x, 0.01) instead, see [15](15_weigh_the_evidence.ipynb).) The context
 # is:
 #
 # $$\alpha_t = \frac{\exp(e_t)}{\sum_{k=1}^{T} \exp(e_k)}, \qquad c = \sum_{t=1}^{T} \alpha_t h_t \qquad (1)$$

@@ -17,7 +17,7 @@ from rtx.models import MODELS, RECURRENT, EncoderDecoder, FeedForwardAttention, 
 from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, Residual, causal_mask, reference, sinusoidal_positions
 from rtx.training.auxiliary_losses import AuxiliaryLosses
 from rtx.nn.streaming import select
-from rtx.tasks.build import hyperparameter_names, last_step
+from rtx.tasks.build import hyperparameter_names
 from rtx.tasks.cache_pointer import cache_pointer
 from rtx.tasks.generate import continue_roll
 from rtx.training.auxiliary_losses import activation_penalty
@@ -33,7 +33,6 @@ attention(x, causal_mask(7)), attention.weights(x)
 reference.multi_head_attention(x, *attention.state_dict().values(), 2)
 Residual(FeedForward(8), 8)(x)
 sinusoidal_positions(7, 8, x), reference.sinusoidal_positions(7, 8)
-last_step(x, torch.tensor([3, 7]))
 continue_roll(rtx.build("nottingham", "gru", d_model=4), torch.zeros(2, 88), 3)
 sizes = {"d_model": 8, "layers": 1, "heads": 2, "window": 3}
 for name in MODELS:

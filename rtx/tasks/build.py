@@ -52,7 +52,7 @@ class SequenceModel(nn.Module):
             x = x.masked_fill(~real_positions(lengths, T)[..., None], 0.0)
         hidden = self.backbone(self.embedding(x))
         if self.per == "sequence":  # from the state at the last real step
-            rows = torch.arange(len(x), device=x.device)
+            rows = torch.arange(x.shape[0], device=x.device)
             hidden = hidden[:, -1] if lengths is None else hidden[rows, lengths.long() - 1]
         return self.head(hidden)
 
