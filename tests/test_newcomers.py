@@ -68,7 +68,8 @@ def test_with_a_home_that_cannot_be_written_and_no_compiler_or_other_program_on_
 
 def test_what_is_not_installed_is_named_with_the_line_that_installs_it() -> None:
     done = subprocess.run([sys.executable, "-c", LACKING], capture_output=True, text=True)
-    for said, missing, extra in zip(done.stdout.splitlines(), ("typer", "seaborn"), ("train", "lab,train"), strict=True):
+    needed = {"typer": "train", "seaborn": "lab,train"}
+    for said, (missing, extra) in zip(done.stdout.splitlines(), needed.items(), strict=True):
         assert missing in said and f'pip install ".[{extra}]"' in said
 
 
