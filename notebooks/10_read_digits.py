@@ -71,7 +71,7 @@ view
 # </details>
 #
 # - **You will** write an interval for an accuracy, a new order of pixels, and (optional) a test for two models.
-# - **You learn** how much of a difference is chance, and what models lose without neighbouring pixels.
+# - **You learn** how much of a difference is chance, and what models lose without neighbouring pixels at neighbouring steps.
 # - **You need** PyTorch tensors.
 # - **Time:** 45 minutes, with 15 for the first two exercises. The third takes 15 more. The cells run in less than a minute.
 
@@ -227,7 +227,7 @@ for name, x in (("row by row", train.inputs), ("permuted", permuted)):
     print(f"{name:11} mean difference of two neighbouring steps: {step:.2f} (pixels range from 0 to 1)")
 
 # %% [markdown]
-# We trained six models with both orders of the pixels, each with three seeds. A training has 540 updates of 32 images. For each model, validation images chose the best of three learning rates, one for both orders.
+# We trained six models with both orders of the pixels, each with three seeds. A training has 540 updates of 32 images. For each model, validation images chose one of three learning rates, and both orders use it.
 # (Script: `studies/digits_in_order.py`.)
 #
 # For each seed, the two trainings start from the same weights and read the same images. So each seed gives one **drop**: the accuracy
@@ -296,9 +296,9 @@ print(f"the last output of the TCN sees {receptive_field(4, kernel=3)} steps")
 # %% [markdown]
 # - **Five models have a drop with each seed.** With four of them it is at least 5.6 points, which is 10 of 179 images. So for these four,
 #   the order of the pixels seems to matter. The TCN's smallest is one image. Two seeds of the pre-norm Transformer have none.
-# - **A drop does not need a window.** The GRU and the post-norm Transformer have no window. All our windows
-#   have 8 steps.
-# - **The TCN reads near steps, but its drop is small.** Its four layers together see 61 of the 64 steps.
+# - **A drop does not need a window.** The GRU and the post-norm Transformer have no window. We tested only windows
+#   of 8 steps.
+# - **The TCN reads near steps, but its drop is small.** Its four layers together see 61 of the 64 steps. We did not test a TCN that sees fewer.
 # - **Some drops shrink with more updates.** The drop of the post-norm R-Transformer shrinks by at least 6 points with each seed. Each
 #   other model has a seed whose drop grows or hardly shrinks.
 # - **Open:** Do the other drops vanish after more updates? Three seeds, one random order and 179 images are few: the interval around 80 % is 12 points wide.
@@ -388,13 +388,13 @@ print("ten pairs of TCNs, p:", *(f"{p:.5f}" for p in sorted(paired_p(x, y) for x
 #
 # </details>
 #
-# Half of the pairs have $p < 0.05$, although all networks are TCNs. So $p$ compares two *trained networks*. It does not say that one kind of model is better. This is also true for the TCN and the
+# Half of the pairs have $p < 0.05$, although all networks are TCNs after 120 updates. So $p$ compares two *trained networks*. It does not say that one kind of model is better. This is also true for the TCN and the
 # R-Transformer above.
 #
 # ## 5. The other chance: the seed
 #
 # How much does the seed matter on MNIST? This project trained six models with three seeds each, under reduced conditions: 10,000
-# training and 10,000 test images of $14 \times 14$ pixels, and five passes. The R-Transformer, the Transformer and the TCN have fewer layers
+# training and 10,000 test images of $14 \times 14$ pixels, and five [epochs](../docs/glossary.md#epoch) (passes). The R-Transformer, the Transformer and the TCN have fewer layers
 # than at full size.
 #
 # **Predict.** Is the range of the R-Transformer's three seeds wider than Wilson's interval for one seed?
@@ -441,7 +441,7 @@ print(f"trained parameters in the published code: R-Transformer {parameters['r-t
 #
 # - The p value of section 4 compares two trained networks. To compare two kinds of model, we need several seeds.
 # - With permuted pixels, the R-Transformers lose accuracy (540 updates, three seeds, one order). A GRU, without a window, loses accuracy, too.
-# - After 540 updates, the TCN loses only about two points. So high accuracy did not need neighbouring pixels here.
+# - After 540 updates, the TCN loses only about two points. So high accuracy did not need neighbouring pixels at neighbouring steps.
 # - In our small runs the TCN is ahead of the R-Transformer. Open: MNIST at full size (`rtx train mnist r-transformer`, on a graphics card).
 #
 # ## Quiz

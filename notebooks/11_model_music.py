@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Can a model learn a chorale?
 #
-# This is the Bach room. A **frame** is an eighth note. The bars show how much each frame **surprised** a small model, an [R-Transformer](../docs/glossary.md#r-transformer). Bach wrote the notes left of the border, and the model wrote the others. Bach's frames 35 to 42 repeat frames 3 to 10, but their bars hardly shrink.
+# In this Bach room, a small [R-Transformer](../docs/glossary.md#r-transformer) reads a chorale. A **frame** is an eighth note. The bars show how much each frame **surprised** the model. Bach wrote the notes left of the border, and the model wrote the others. Bach's frames 35 to 42 repeat frames 3 to 10, but their bars hardly shrink. (This model hardly uses attention, see section 5.)
 # On the website and in JupyterLab you can play the tune and change its notes.
 
 # %%
@@ -404,7 +404,7 @@ explore.bach_or_machine()
 #
 # - *Adam* is our [recipe](../docs/glossary.md#recipe): the optimiser Adam, 15 epochs. On Nottingham the R-Transformer had one
 #   [learning rate](../docs/glossary.md#learning-rate). For the paper's other models, validation chose among two or three. On JSB, all six models had six rates to choose from. With relative positions, the Transformer had one rate.
-# - *Same size* gives each model the R-Transformer's 1.42 million parameters, and one learning rate.
+# - *Same size*: 1.42 million parameters for each model, all at the rate 5e-4, not chosen.
 
 # %%
 import re
@@ -441,11 +441,11 @@ print("frames that repeat the frame before:", *(f"{name} {found['repeats']:.0%}"
 print("Nottingham, authors' settings, 15 of 100 epochs:", *(f"{row:14}{told(runs(row, 'official.*'))}" for row in order), sep="\n  ")
 
 # %% [markdown]
-# - **Is 2.37 good?** Yes: Markov per key has 5.15 nats.
-# - **Did we reproduce 2.37?** With the authors' settings, not after 15 of 100 epochs. The GRU was first with 3.81 nats (GRU and LSTM at the rate 5e-4, the others at 5e-5, because at 5e-4 they diverge or do not learn); the R-Transformer had 4.06 with two seeds and diverged with the third. With Adam, it has 2.21.
+# - **Is 2.37 good?** It is better than a simple model: Markov per key has 5.15 nats.
+# - **Did we reproduce 2.37?** With the authors' settings we did not reach it in 15 of 100 epochs. The GRU is first (3.81 nats). The R-Transformer has 4.06, and one of three seeds diverged. The rates are in [findings](../docs/findings.md). With Adam, it has 2.21.
 # - **Is it first?** On Nottingham with Adam, it is first of the paper's six models, also at equal size. On JSB, the LSTM is level with it, ahead with more epochs ([15](15_weigh_the_evidence.ipynb)).
 # - **JSB is not our chorales.** Fewer frames repeat the frame before. Its numbers differ from section 4.
-# - **This Transformer has sinusoids**: waves that mark positions ([notebook 05](05_encode_position.ipynb)). The R-Transformer's lead over it is 1.3 nats on Nottingham. With **relative positions** and the same recipe, two of its seeds are level with the R-Transformer, and one is ahead. So the Transformer was behind because [sinusoids](../docs/glossary.md#sinusoids) help it less than relative positions (the next table has one without positions, too). On JSB they are better than sinusoids as well, but by 0.04 nats on average, and not with every seed.
+# - **This Transformer has sinusoids**: waves that mark positions ([notebook 05](05_encode_position.ipynb)). The R-Transformer's lead over it is 1.3 nats on Nottingham. With **relative positions** and the same recipe, two of its seeds are level with the R-Transformer, and one is ahead (see the next picture). So the kind of positions explains the lead over [sinusoids](../docs/glossary.md#sinusoids). On JSB relative positions are better, too, but by only about 0.04 nats, and not with every seed.
 #
 # Which part gives the lead? These runs trained the R-Transformer without a part, or with another window.
 

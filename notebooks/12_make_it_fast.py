@@ -65,7 +65,7 @@ _ = ax.set_title("one training step on MNIST: most of the time goes into attenti
 # $$\underbrace{3 M \, T D^2}_{\text{LocalRNN}} + \underbrace{4 \, T D^2 + 2 \, T^2 D}_{\text{attention}} +
 # \underbrace{8 \, T D^2}_{\text{feed-forward}}$$
 #
-# multiply-adds in the forward pass. (LocalRNN projects each position once. It multiplies $M - 1$ states in each window, because the first state is 0. Attention computes the whole table, although half of it is masked.) On MNIST, $T = 784$, $D = 32$ and $M = 7$, and a block has two LocalRNNs. On the characters of Penn Treebank (PTB), $T = 400$ and $D = 512$.
+# multiply-adds in the forward pass. (A GRU has three gates. So LocalRNN needs 3 products for each position, and 3 for each of $M - 1$ states in its window; the first state is 0. Attention computes the whole table, although half of it is masked.) On MNIST, $T = 784$, $D = 32$ and $M = 7$, and a block has two LocalRNNs. On the characters of Penn Treebank (PTB), $T = 400$ and $D = 512$.
 #
 # **Predict.** Which part has the most multiply-adds on MNIST? Is its share of the time as large?
 
@@ -278,7 +278,7 @@ for T in (256, 512, 1024):
     print(f"T = {T:4}: whole table {kept(whole, T):6,.0f} KiB, in blocks {kept(in_blocks, T):6,.0f} KiB")
 
 # %% [markdown]
-# The result is the same, but it needs no less memory: for each piece, autograd keeps its scores and its weights. The stored steps cut the queries into blocks, but not the keys into pieces. There the memory falls:
+# The result is the same, but it needs slightly more memory: for each piece, autograd keeps its scores and its weights. The stored steps cut the queries into blocks, but not the keys into pieces. There the memory falls:
 
 # %%
 show("MNIST", "hoisted", "+ attention in blocks")
@@ -305,7 +305,7 @@ show("MNIST", "+ attention in blocks", "+ blocks recomputed", "+ cheap random nu
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# The memory of the step falls from 686 to 402 MiB. The step becomes clearly slower.
+# The cell keeps only q, k and v, which we do not count. The memory of the step falls from 686 to 402 MiB. The step becomes clearly slower.
 #
 # </details>
 #
@@ -374,7 +374,7 @@ for name, run in (("small operations", in_small_operations), ("one operation", G
 show("MNIST", "+ cheap random numbers", "+ fused LocalRNN (C++)", "+ fused attention (C++)")
 
 # %% [markdown]
-# With the fused LocalRNN, the step needs a quarter of the memory, and its time shows no clear change. This LocalRNN as a whole is one operation for autograd. At widths below 64 it keeps no gates, and computes them again in the backward pass.
+# With the fused LocalRNN, the step needs a quarter of the memory, and its time shows no clear change. This LocalRNN as a whole is one operation for autograd. At widths below 64 it keeps no gates, and computes them again in the backward pass. This run does not separate the two.
 #
 # With the fused attention, the step takes about half of the time. The fused attention also draws its random
 # numbers in C++.
@@ -418,7 +418,7 @@ for back in (0, 100, 200):
 # After 200 steps, the gradient is below $10^{-38}$. On characters
 # many steps are scored, and the switch changes little.
 #
-# The stored [benchmark](../benchmarks/README.md) is from an older commit and another processor, without the switch. "published" is like our first way, and "rtx" has all changes. "TransformerEncoder" is torch's own code. The [Transformer](../docs/glossary.md#transformer) of the picture uses the fused attention of `rtx`:
+# The stored [benchmark](../benchmarks/README.md) is from an older commit and another processor, without the switch. "published" is like our first way, and "rtx" has all changes. "TransformerEncoder" is torch's own code. (The picture's [Transformer](../docs/glossary.md#transformer) is another one: it uses the fused attention of `rtx`.)
 
 # %%
 bench = json.loads(Path("../benchmarks/results/cpu.json").read_text(encoding="utf-8"))
@@ -444,7 +444,7 @@ print(f"MC-RNN with three channels / LSTM: {mc_rnn['multiply_adds_g'] / lstm['mu
 # In one stored run on one processor:
 #
 # - **Count:** shares of multiply-adds and of time roughly agreed on characters ($D = 512$), but not on MNIST ($D = 32$).
-# - **Hoist:** LocalRNN became clearly faster. The two whole steps did not, but single blocks with $D = 512$ did.
+# - **Hoist:** LocalRNN became clearly faster, the two whole steps did not.
 # - **Blocks:** saved a fifth to a half of the time on MNIST.
 # - **Recompute:** less memory, more time. With cheap random numbers the step was about as fast as without recomputing.
 # - **Fuse:** a fused LocalRNN saved memory. With a fused attention, the step took half as long.

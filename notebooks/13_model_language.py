@@ -306,7 +306,7 @@ plt.show()
 # ## 5. Where does a network beat the counts?
 #
 # Which characters are predicted well? We sort the characters of the test text by their contexts. A context is **new** if training does not have the last five symbols
-# in a row. The other kinds say how many of the last symbols training has in a row.
+# in a row. The other kinds are named by how many of the last symbols stand together in training.
 #
 # **Predict.** Where can networks be ahead of counts: after new contexts, or after long contexts that training has?
 
@@ -356,7 +356,7 @@ plt.show()
 # </details>
 #
 # - **The study.** All four means are behind the backed-off counts, after every kind of context. Where training has the context, the R-Transformer's mean is ahead of the other three. After new contexts the LSTM is ahead.
-# - **Section 1** (one seed each). These networks are smaller, but read the training text 10 to 12 times and not 1.2 times. The R-Transformer then has 1.79 bits and not 2.06. The GRU is still behind after every kind of context.
+# - **Section 1** (one seed each). These networks are smaller, but read the training text 10 to 12 times and not 1.2 times. The R-Transformer then has 1.79 bits and not 2.06. Passes, size and window differ, so the cause is open. The GRU is still behind the counts after every kind of context.
 #
 # ## 6. What do they write?
 #
@@ -380,7 +380,7 @@ for name, seeds in study.items():
 print(f"The test text itself: {real(test):.0%}")
 
 # %% [markdown]
-# These words cannot support an order: two texts of the R-Transformer end in asterisks or blanks.
+# These shares cannot rank the networks: two texts of the R-Transformer have few words and end in asterisks or blanks.
 #
 # The study changes the probabilities of a model before it draws. A **temperature** of 0.8 divides the logits, so likely symbols become likelier. The **nucleus** (Holtzman et al., 2020)
 # keeps as few symbols as possible, the likeliest first, until their probabilities reach a share, here 0.95. For example, the nucleus of the
@@ -441,7 +441,7 @@ for share in (1.0, 0.9, 0.01):
 #
 # ## 7. What does one number leave out?
 #
-# **The context.** A window begins with a single character before the first that counts. What does this cost? A recurrent network can carry its state on, from window to window. As a control, we give it a few more characters instead.
+# **The context.** Suppose that a window has one character before the first that counts. What does this cost? A recurrent network can carry its state on, from window to window. As a control, we give it a few more characters instead.
 
 # %%
 carried, _ = networks["GRU"].read(tokens["test"][None, :last])
@@ -491,7 +491,7 @@ for name, groups in tables.cells(load_recipe("ptb-word"), Path("../results")).it
     print(f"{name:20} {size:10,} {mean(found):18.0f} ± {stdev(found):3.0f} {PAPER[name]:40.2f}")
 
 # %% [markdown]
-# After two epochs, the R-Transformer is first, in the paper the LSTM. The Transformer, which has [sinusoids](../docs/glossary.md#sinusoids), is last, as in section 4.
+# After two epochs at one learning rate, the R-Transformer is first. In the paper, the LSTM is. A chosen rate may change this. The Transformer has [sinusoids](../docs/glossary.md#sinusoids).
 # At the paper's sizes, after [20 epochs](../docs/findings.md), the Transformer has 155 and the R-Transformer 89 (one seed).
 #
 # Now three models learn here, for about a second each, untuned. All are far behind counts of four.

@@ -151,7 +151,7 @@ print(f"largest difference from rtx: {(ours - theirs).abs().max():.4f}")
 #
 # Without attention, the decoder gets the same vector of the source at every step. `studies/dates_translated.py`
 # trains six models of about 131,000 parameters, from three random starts (**seeds**). Its dates have no seconds, and it tests 200 pairs. An **update** is one step of Adam on 32 pairs.
-# Each model has the better of two [learning rates](../docs/glossary.md#learning-rate) (0.003 and 0.01), chosen on validation pairs with the first seed. (Last annotation: test BLEU chose.)
+# Each model has the better of two [learning rates](../docs/glossary.md#learning-rate) (0.003 and 0.01), chosen on validation pairs with the first seed. (For *last annotation*, below, test BLEU chose.)
 #
 # - **RNNSearch** (Bahdanau, Cho & Bengio 2015), with GRUs. The encoder reads **forwards** only, or in **both directions**.
 # - **No attention**: RNNSearch, forwards, with a fixed context. It is the **last annotation**, or the **mean** of all annotations.
@@ -184,7 +184,7 @@ for name in runs:
 #
 # </details>
 #
-# The mean contains something of every annotation, but it is the same at every step. RNNSearch, forwards, differs from the model with the mean only in the attention (and a little in width). So with this [recipe](../docs/glossary.md#recipe) the *choice* at each step helps.
+# The mean contains something of every annotation, but it is the same at every step. RNNSearch, forwards, differs from the model with the mean only in the attention (and in 2 % of the parameters). So with this [recipe](../docs/glossary.md#recipe) the *choice* at each step helps.
 #
 # The Transformer is ahead of RNNSearch, both directions, with every seed. For other pairs of models with attention, the ranges of whole dates after 400 updates overlap or touch, so no order is settled.
 #
@@ -238,11 +238,11 @@ for what, measure in {"all words visible": "right", "the word hidden": "right wi
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# Yes. RNNSearch, forwards, has this weight with seed 1, and still writes every weekday. A likely reason: the comma's annotation is the state of a network that has just read the weekday. (We did not hide the comma, too.)
+# Yes. RNNSearch, forwards, has this weight with seed 1, and still writes every weekday. A likely reason: the comma's annotation is the state of a network that has just read the weekday. The word alone is not enough (58). (We did not hide the comma, too.)
 #
 # </details>
 #
-# So in most cases, a word is needed if most of the weight is on it. But the dark cell is not always the word, because an annotation describes more than its own
+# So in most cases, a word is needed if most of the weight is on it. But a dark cell can lie beside the word, because an annotation describes more than its own
 # position. The full stop in the first picture is no mistake: the model writes the day without seeing the 8. If it sees only the 8, it almost always writes the day, too. So an alignment shows *where a decoder looks*, and not which words mean the same.
 #
 # ## 5. Left alone
@@ -489,7 +489,7 @@ for name, groups in tables.cells(load_recipe("multi30k"), Path("../results")).it
         print(f"{ROWS[name]:22} {tables.spread([run.test for run in seeds], 1):11} ({each})   {seeds[0].parameters:,} parameters")
 
 # %% [markdown]
-# The R-Transformer is ahead of the Transformer with every seed, both far ahead of the recurrent models. But the models are small, with eight [epochs](../docs/glossary.md#epoch) and one learning rate (two for the MC-RNNs; RNNSearch has 26.9 BLEU with a second, one seed); the Transformer has [sinusoids](../docs/glossary.md#sinusoids) only.
+# With every seed, the R-Transformer is ahead of the Transformer, and both are far ahead of the recurrent models. But the models are small, with eight [epochs](../docs/glossary.md#epoch) and one learning rate. (MC-RNNs had two. With a second, RNNSearch has 26.9 BLEU, one seed.) The Transformer has only [sinusoids](../docs/glossary.md#sinusoids).
 # The R-Transformer has a tenth more parameters, and may only learn sooner.
 #
 # ## Recap

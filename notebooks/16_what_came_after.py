@@ -42,7 +42,7 @@ torch.set_num_threads(1)
 # | near past | attention | **recurrence in a window** (LocalRNN) | **attention in a window** |
 # | far past | attention | **attention** to all | **recurrence** over all |
 # | the recurrence | none | GRU or LSTM | linear in its state (section 2) |
-# | positions | added encoding (section 6: relative) | none | rotary, inside the window |
+# | positions | added encoding (section 6: relative) | none | rotary ([05](05_encode_position.ipynb)), inside the window |
 # | norm | after each sublayer | after (paper), before (code) | before each sublayer |
 #
 # Each third [block](../docs/glossary.md#block) of Griffin has attention. The other blocks are recurrent, with a convolution over four positions first. Our Griffin is not quite the paper's:
@@ -278,7 +278,7 @@ _ = fig.suptitle("with a slow start all three learn to recall; with a fast start
 # - **Slow start:** the LSTM, the GRU and the RG-LRU recall all symbols after 400 updates, with every seed.
 # - **Fast start:** the GRU learns. The LSTM stays at a guess. Of the RG-LRU, one seed begins to learn (29 %).
 #
-# So the start decides for the LSTM and the RG-LRU. With a fast start, linearity alone is not enough in 400 updates. (Eq. 4 scales the first input, the symbol, by 0.17 with the slow start and 0.78 with the fast one. So its size is not the cause.) Tallec & Ollivier (2018) set gate biases from the number of steps that a memory should last. Why the GRU learns is open.
+# So the start decides for the LSTM and the RG-LRU. With a fast start, linearity alone is not enough in 400 updates. (The fast start even has the larger input: Eq. 4 scales the symbol by 0.78, and by 0.17 with the slow start.) Tallec & Ollivier (2018) set gate biases from the number of steps that a memory should last. Why the GRU learns is open.
 #
 # ## 4. What does it cost?
 #
@@ -296,7 +296,7 @@ print("ones modulo 2", (bits.cumsum(0) % 2)[:, 0].int().tolist())
 # The factor of a one is $-1$. But Eq. 3 gives factors between 0 and 1 only. Sarrof et al. (2024) prove: with numbers of finite precision, no stack of such layers, however deep, is right about parity for every length. Grazzi et al.
 # (2025) prove it for more kinds of linear recurrences.
 #
-# **Predict.** In the RG-LRU, we replace the factor of $h_{t-1}$ by $2 a_t - 1$. What is added stays. The layer is still linear. Can it learn parity? Training uses 24 bits.
+# **Predict.** In the RG-LRU, we replace the factor of $h_{t-1}$ by $2 a_t - 1$. The added part stays the same. The layer is still linear. Can it learn parity? Training uses 24 bits.
 
 # %%
 parity = {up_to: shares("parity", f"{up_to} steps") for up_to in (24, 96)}
@@ -372,7 +372,7 @@ for name, sizes in kept.items():
 print("Griffin, block by block:", [weigh(block) for block in states["Griffin"]])
 
 # %% [markdown]
-# The Transformer and the R-Transformer grow. The R-Transformer also keeps a window for each [LocalRNN](../docs/glossary.md#localrnn). Griffin stops growing when its window is full, and the GRU never grows. Only the third block of Griffin has attention, and its heads share their keys and values. So its full window takes 4,096 bytes. The times (right) hardly grow up to 600 positions. Griffin's step is the slowest.
+# The Transformer and the R-Transformer grow. The R-Transformer also keeps a window for each [LocalRNN](../docs/glossary.md#localrnn). Griffin stops growing when its window is full, and the GRU never grows. Only the third block of Griffin has attention, and its heads share their keys and values. So its full window takes 4,096 bytes. The times (right) grow by at most about 15 % up to 600 positions. Griffin's step is the slowest.
 #
 # What must be kept after 10,000 positions? And in a large model?
 
@@ -414,10 +414,10 @@ for model, seeds in dial.items():
     print(f"{model:26} near {near:.2f}, far {far:.2f}")
 
 # %% [markdown]
-# - **After 100 updates** the R-Transformer is within 0.012 [nats](../docs/glossary.md#bit-nat) of the best loss with every seed. The Transformer is there with one seed of three. (With the rate 0.003, as good after 400 updates, the R-Transformer is 0.015 to 0.115 above.) Griffin and the GRU are about 0.5 above this loss.
+# - **After 100 updates** the R-Transformer is within 0.012 [nats](../docs/glossary.md#bit-nat) of the best loss with every seed. The Transformer is there with one seed of three. (The rate 0.003, as good after 400, has 0.015 to 0.115 after 100.) Griffin and the GRU are about 0.5 above this loss.
 # - **After 400 updates** Griffin is within 0.03, and the GRU within 0.06.
 #
-# The two models with attention to everything are sooner. After 100 updates Griffin has learnt the rule (near), but not the book (far).
+# The two models with attention to everything are sooner. (We tried no longer window.) After 100 updates Griffin has learnt the rule (near), but not the book (far).
 #
 # ## 7. What did later models keep?
 #
@@ -425,7 +425,7 @@ for model, seeds in dial.items():
 #
 # | model | recurrence | attention |
 # | --- | --- | --- |
-# | Mamba-2 (Dao & Gu 2024) | linear, a state space model | none; the paper shows how such models and attention are related |
+# | Mamba-2 (Dao & Gu 2024) | linear, a state space model | none |
 # | RecurrentGemma (Botev et al. 2024) | Griffin's, models of 2 and 9 billion parameters | in a window |
 # | Jamba (Lieber et al. 2024) | Mamba layers | Transformer layers between them |
 # | xLSTM (Beck et al. 2024) | two kinds of LSTM; one of them can be computed in parallel | none |
@@ -436,7 +436,7 @@ for model, seeds in dial.items():
 #
 # ## 8. Was the R-Transformer wrong?
 #
-# Its authors wanted order without added positions, a recurrence that is computed at all positions at once, and attention for the far past. Griffin's authors name other problems (their section 1): attention to everything costs more with the length, and the cache of a stream grows. A linear recurrence has neither problem. Our streams show only the cache.
+# Its authors wanted order without added positions, a recurrence that is computed at all positions at once, and attention for the far past. Griffin's authors name other problems (their section 1): attention to everything costs more with the length, and the cache of a stream grows. A linear recurrence has neither problem. Section 5 measures only the cache.
 #
 # In our small task the R-Transformer had the lowest mean after 100 updates. No run shows which part helped. We know of no paper that compares large models.
 #
@@ -447,7 +447,7 @@ for model, seeds in dial.items():
 # - **Memory.** The start of the gates decided for the LSTM and the RG-LRU. Linearity alone was not enough in 400 updates.
 # - **Cost.** A linear layer with factors between 0 and 1 did not learn parity. With factors from $-1$ to 1 it did.
 # - **Streams.** Keys and values grow with the stream. A state and a full window do not.
-# - **Learning.** On rule and book the R-Transformer had the lowest mean after 100 updates (three seeds). After 400 updates Griffin was within 0.03 nats of the best loss.
+# - **Learning.** On rule and book, at the rate 0.01, the R-Transformer had the lowest mean after 100 updates (three seeds). After 400 updates Griffin was within 0.03 nats of the best loss.
 # - **Open:** larger models, longer sequences, text.
 #
 # ## Quiz
