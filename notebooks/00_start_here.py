@@ -30,7 +30,7 @@ explore.depends()
 #   so far. This means that the position reads a weighted mean of their vectors. So every later position changes. The nearest
 #   ones also have input 6 in their windows, and change most.
 #
-# The models are untrained: their weights are random. Training changes the weights, so it can change the blue squares. The white squares stay white: no model reads a later input, and two LocalRNN layers carry a change only 6 positions
+# The models are untrained: their weights are random. Training changes the weights, so it can change the blue squares. The white squares stay white, because no model reads a later input and two LocalRNN layers carry a change only 6 positions
 # (sections 2 and 3).
 #
 # **Try.** In JupyterLab and on the website this picture is alive. The inputs are bars that you can drag, and each layer of a
@@ -185,7 +185,7 @@ with torch.no_grad():
     tables = {name: dependencies(model.double(), x16) for name, model in models.items()}
 
 # %% [markdown]
-# The figure divides each row by its sum, so that a row adds up to 1. A colour shows which part of this sum belongs to one input.
+# The figure divides each row by its sum, so that a row adds up to 1. The colour of a square is its share of this sum.
 #
 # **Predict.**
 #
@@ -218,7 +218,7 @@ plt.show()
 # Four lines of the table are **controls**: each changes one thing in a model. In a Transformer, each layer
 # adds the position's own vector to its result; one control leaves out this addition. Two others remove a part of the
 # R-Transformer. The last changes an RNN. An RNN multiplies its state by a matrix at each step. In the
-# control this matrix only rotates or mirrors the state, so that the state keeps its length.
+# control this matrix only rotates or mirrors the state, so the product keeps its length.
 
 # %%
 def orthogonal():
@@ -255,8 +255,7 @@ for name, make in makers.items():
 
 # %% [markdown]
 # In the RNN each range has far less than the one before: it fades. In the Transformer the three ranges of the past are
-# about equal. Its own input has most, because each layer adds the position's own vector to its result: without the
-# addition it has 1 %.
+# about equal. Its own input has most, because each layer adds the position's own vector to its result: without the addition it has 1 %, and the oldest inputs have most (why is open).
 #
 # In the R-Transformer, an input 1-3 back has a larger share than an input farther back. The cause is the LocalRNN, because
 # without it the three ranges are about equal. Two LocalRNNs together also reach inputs 4-6 back, but these inputs have little:
@@ -341,7 +340,7 @@ for name, make in kinds.items():
     print(f"{name:20}", " or ".join(found))
 
 # %% [markdown]
-# Different draws could give different answers. A line would then join them with "or". No line does.
+# All five draws of a model give the same answer. (If not, its line would show several, joined with "or".)
 #
 # **Try.** What is the span of $n$ LocalRNNs with window $M$? [Notebook 02](02_slide_a_window.ipynb) derives it.
 #

@@ -42,7 +42,7 @@ plt.show()
 #   state they keep. **Gates open:** this LSTM starts with gates that keep almost everything.
 # - **Sinusoids:** waves that a [Transformer](../docs/glossary.md#transformer) adds to its inputs to mark the positions.
 # - **R-Transformer:** a small RNN over a window of the last 4 symbols (the **LocalRNN**), then attention. **LocalRNN alone** has
-#   no [attention](../docs/glossary.md#attention). **Transformer, no positions** is the [R-Transformer](../docs/glossary.md#r-transformer) without its LocalRNN: attention without [sinusoids](../docs/glossary.md#sinusoids).
+#   no [attention](../docs/glossary.md#attention). **Transformer, no positions** is the [R-Transformer](../docs/glossary.md#r-transformer) without LocalRNN. It has no [sinusoids](../docs/glossary.md#sinusoids).
 #
 # - **You will** turn a text into questions and answers, compute a baseline for text, and measure how gradients shrink with
 #   distance.
@@ -281,7 +281,7 @@ plt.show()
 
 # %% [markdown]
 # The axis is logarithmic, so a straight falling line is a product of equal factors. The plain RNN, the GRU and the LSTM lose the
-# gradient within 50 steps. With a rotation the RNN loses it more slowly: the matrix keeps the length. With open gates a large part stays. (The 1.1 in the table is explained below.)
+# gradient within 50 steps. With a rotation the RNN loses it more slowly: the matrix keeps the length. With open gates a large part stays.
 #
 # In the R-Transformer, attention leads from every position to the last one in a single step. Beyond its [window](../docs/glossary.md#window) the line is
 # level. Attention divides its weight among all positions. So less arrives at each position at $T = 100$ than at $T = 20$.
@@ -300,10 +300,9 @@ for scale in (1.0, 0.001):
     print(f"RNN, rotation, no biases, inputs times {scale:<5}: left after 50 steps {size.min():.1e} to {size.max():.1e}")
 
 # %% [markdown]
-# Then nothing is lost. So it is the slope.
+# Then nothing is lost. So the slope of the tanh is the cause.
 #
-# **Is it really the forget gate?** We keep the LSTM and change only the bias $b$. If the gate matters, the factor per step must
-# follow it.
+# **Is it really the forget gate?** We keep the LSTM and change only the bias $b$. If the gate matters, a larger bias gives a larger factor per step.
 
 # %%
 print("bias   gate = sigmoid(bias)   measured factor per step (mean of steps 10 to 40, T = 400)")
@@ -328,7 +327,7 @@ for T, size in ((100, short), (400, long)):
 
 # %% [markdown]
 # With $T = 400$, the four numbers are about equal. So the distance is not the reason for the rise: the start is. The 1.1 after
-# 19 steps at $T = 20$ was measured at the start, too. Far from the start, about a fifth of the gradient stays.
+# 19 steps at $T = 20$ was measured at the start, too. Far from the start, the gradient falls to about a fifth in the first few steps and then stays level (why is open).
 #
 # ## 4. Does it matter for learning?
 #
@@ -376,12 +375,11 @@ for T in (5, 20):
 #   but it learns the task. The plain RNN loses most, and one of its three seeds still scores 64.9 %. The other two are near the
 #   best score without the order. Between 500 and 1,000 updates, the RNN's mean fell.
 # - **Attention alone is not enough.** Without positions, a model scores about as much as is possible without the order. At
-#   $T = 5$ its mean is a little higher. Chance may explain this, because all seeds share the same 1,000 test sequences. With
-#   sinusoids the Transformer is always right.
+#   $T = 5$ its mean is a little higher. Chance can move all seeds alike, because they share the 1,000 test sequences.
 # - **A window alone is not enough.** With $T = 5$ symbols, a window of 4 does not hold the first symbol at the last step. So a LocalRNN can only
 #   guess.
 # - **The R-Transformer needs both of its parts.** Without its LocalRNN or without its attention it does not learn the task at
-#   either length. With sinusoids, a Transformer needs no LocalRNN.
+#   either length. With sinusoids, a Transformer is always right without LocalRNN.
 #
 # ## Recap
 #

@@ -24,7 +24,7 @@ explore.window(x)
 # Our sequence is a strip of the handwritten digits 3, 1 and 4. Each column is a position, so we have $T = 24$ positions with
 # $D = 8$ numbers each. Here a window has $M = 4$ columns. The LocalRNN's output at a position is the last [state](../docs/glossary.md#state) of its window.
 #
-# The picture shows the window that ends at position 2, and its first step. The table has the 8 numbers of the input, and of the state before and after this step. The rows between them are inner values of the network, a GRU; section 3 explains its update gate. A window that begins before the sequence reads **pads**, vectors of zeros. Section 5 shows what they do.
+# The picture shows the window that ends at position 2, and its first step. The table has the 8 numbers of the input, and of the state before and after this step. The rows between them are inner values of the GRU. You need only its update gate (section 3). A window that begins before the sequence reads **pads**, vectors of zeros. Section 5 shows what they do.
 #
 # In JupyterLab and on the website the picture is alive: you drag a window over the strip, and see what the network does at each step.
 #
@@ -210,7 +210,7 @@ for name, make in {"LocalRNN, M = 4": MyLocalRNN, "RNN": lambda gru: gru, "RNN t
 
 # %% [markdown]
 # At distances 0 and 3, the LocalRNN and the RNN are almost equal. At distance 16, the plain RNN has lost almost all influence
-# of an input. In the RNN that keeps more, 43 % of the influence is left. But each new input changes its output less. So how
+# of an input. In the RNN that keeps more, 43 % of the influence is left. But an output depends less on its own input. So how
 # fast an RNN fades depends on its weights.
 #
 # The zeros of the LocalRNN are different. No weights can make it see beyond its window. A stack of LocalRNNs sees farther.
@@ -284,8 +284,7 @@ without_pads = exercises.yours(my_without_pads, "without_pads")
 #
 # </details>
 #
-# The figure shows the size (norm) of the change of each output: mean and standard deviation of five draws. The unit is 1 % of
-# the mean norm of all 24 outputs without pads. We also print this change for the GRU of section 4 that keeps more of its state.
+# The figure shows the size (norm) of the change of each output: mean and standard deviation of five draws. It is given in % of the mean norm of the 24 outputs without pads. We also print this change for the GRU of section 4 that keeps more of its state.
 
 # %%
 def no_bias(gru):
@@ -313,7 +312,7 @@ for name, effect in effects.items():
     print(f"{name:31}", *(f"{m:5.1f} ± {s:4.1f}" for m, s in zip(effect.mean(0)[:4], effect.std(0))))
 
 # %% [markdown]
-# Output 1 reads three pads and changes most. Without biases, no output changes. So pads act through the biases. In the GRU that keeps more, the effect of the pads is larger and fades more slowly. `rtx` reads pads, too.
+# Output 1 reads three pads and changes most. Without biases, no output changes. So pads act through the biases. In the GRU that keeps more, the effect of the pads is larger and fades more slowly. (Its bias is larger, too.) `rtx` reads pads, too.
 #
 # **Try.** In the living explorer, set the slider *position t* to 1. Move *step in the window* from 1 to 3, and watch the row
 # *state after*. Untick "pads go through the cell", and do it again. What happens to the state in the first steps?
@@ -333,7 +332,7 @@ for name, effect in effects.items():
 #
 # The paper (section 3.1) says why it prefers a recurrent network: "the convolution operation completely ignores the sequential
 # information of positions within the local window". We take "sequential information" to mean order. To
-# test the claim, we put four columns of the 3 in all 24 orders. A model that ignores the order gives the same output 24 times.
+# test the claim, we put four columns of the digit 3 in all 24 orders. A model that ignores the order gives the same output 24 times.
 #
 # **Predict.** How many different outputs does a LocalRNN give? A convolution? A convolution with the same matrix at all places?
 # Pooling, which takes the mean or the maximum over the window?
@@ -410,8 +409,7 @@ for name, change in changes.items():
     print(f"{name:19} the other strip's table differs by {change.mean():4.1f} ± {change.std():3.1f} % of the norm of our strip's table")
 
 # %% [markdown]
-# A convolution is linear, so its derivatives are the same for all strips. The table of a LocalRNN depends on the strip. But so
-# does the table of a convolution with a ReLU after it. (A ReLU sets negative numbers to 0, and which numbers are negative
+# A convolution is linear, so its derivatives are the same for all strips. The table of a LocalRNN depends on the strip. The table of a convolution with a ReLU after it depends on the strip, too. (A ReLU sets negative numbers to 0, and which numbers are negative
 # depends on the strip.)
 #
 # **What do they cost?** A convolution has $M$ matrices. A LocalRNN uses one cell $M$ times.
@@ -435,8 +433,7 @@ for window in (2, 4, 8, 16):
 # $M$. The convolution grows with $M$.
 #
 # For each position, the RNN multiplies two vectors by matrices: an input and a state. `rtx` multiplies each input by the
-# matrices once, and uses the products in all windows that hold this input. In a window it also multiplies the states. These are only $M - 1$: the first state is zero and needs no product. So the LocalRNN multiplies $1 + (M - 1) = M$ vectors for each position, and the RNN two. The convolution also multiplies $M$ vectors, by one matrix each. A GRU needs three matrices for each vector, so the LocalRNN
-# needs three times as many multiply-adds.
+# matrices once, and uses the products in all windows that hold this input. In a window it also multiplies $M - 1$ states, because the first state is zero. So the LocalRNN multiplies $1 + (M - 1) = M$ vectors for each position, and the RNN two. The convolution also multiplies $M$ vectors, by one matrix each. A GRU needs three matrices for each vector, so the LocalRNN needs three times as many multiply-adds as the convolution.
 #
 # These counts are not times. The RNN takes $T$ steps one after the other. The windows of a LocalRNN do not wait for each other,
 # so it takes $M$ steps. The convolution takes one.

@@ -19,8 +19,7 @@ explore.lookup()
 
 # %% [markdown]
 # A **token** is a letter, a digit or `?`. **Attention** lets each token take information from itself and from earlier tokens.
-# The model has two layers, one after the other. Each layer has two **heads**; a head is one attention with its own weights. An
-# arc leads from a token to a token that it takes from: above the tokens for layer 1, below them for layer 2. In JupyterLab and on
+# The model has two layers, one after the other. Each layer has two **heads**; a head is one attention with its own weights. An arc joins a token to an earlier token that it reads: above the tokens for layer 1, below them for layer 2. In JupyterLab and on
 # the website the picture is alive: you type pairs and switch heads off.
 #
 # - **You will** compute attention by hand, write a head that cannot see the future, and look inside the model above.
@@ -240,7 +239,7 @@ for name, kind in {"causal mask": rtx.nn.MultiHeadAttention, "no mask": Unmasked
 
 # %% [markdown]
 # Without a mask and without marks of position, attention sees a **set**: which inputs there are and in which proportions, but not where.
-# With the mask, a single layer sees this set for the inputs so far. Two layers with the mask see more. Take the texts `ab` and
+# With the mask, each output of a single layer sees the set of the inputs so far. Two layers with the mask see more. Take the texts `ab` and
 # `ba`, and the first layer's output at the letter `a`. In `ab` it depends on `a` only. In `ba` it depends on both letters. The
 # second layer reads the outputs of the first, so it can know which letter came first.
 #
@@ -257,7 +256,7 @@ for name, kind in {"causal mask": rtx.nn.MultiHeadAttention, "no mask": Unmasked
 # Each position's query and value are its own symbol. We try two keys: its own symbol, and the symbol before it. With the
 # second key, the position of the digit `7` has the key `k`.
 #
-# We compare with a **guess** that is told which digits are still to come, but not to which letters they belong. It names the
+# We compare with a **guess** that knows which digits are still to come, but not their letters. It names the
 # most frequent of these digits.
 
 # %%
@@ -284,7 +283,7 @@ for pairs in (6, 24):
     print(f"{pairs:2} pairs, a guess                           {guess[pairs]:5.1f} % right")
 
 # %% [markdown]
-# With the symbol before as the key, one head solves the task without training. So look-up takes two steps: shifting the keys, then attention. First, something
+# With the symbol before as the key, one head solves the task without training. So this solution takes two steps: shifting the keys, then attention. First, something
 # **binds** each digit to the letter before it. Then attention **finds** the digit that is bound to the letter.
 #
 # Can a model *learn* this? We train a small model around your head, for 200 [updates](../docs/glossary.md#update). Before attention, each position multiplies
@@ -447,7 +446,7 @@ induction = exercises.yours(my_induction, "induction")
 # <details><summary>Hint</summary>
 #
 # A score can have two parts: $T$ if the symbol before position $s$ is $x_t$, and $s$ itself. Then the right key has the
-# largest score, at least 1 more than any other; if $x_t$ is new, this is $t$. Multiply the scores by 100, so that it gets all weight.
+# largest score, at least 1 more than any other; if $x_t$ is new, this is $t$. Multiply the scores by 100, so that the right key gets all weight.
 #
 # </details>
 # <details><summary>Solution</summary>

@@ -236,12 +236,11 @@ for name in names:
 # - **LocalRNN** adds order in a single block. One with neither LocalRNN nor [sinusoids](../docs/glossary.md#sinusoids) can only guess the pair.
 # - **The feed-forward network** adds nothing that *this* task can show. Without it, all answers are right, too.
 #
-# Now look at "no LocalRNN, 2 blocks". Section 2 says that this model can notice order. With post-norm, it did not learn to in 400
-# updates, as if attention needed LocalRNN or sinusoids to learn order. But with pre-norm, the same two blocks solve the task with
+# Now look at "no LocalRNN, 2 blocks". Section 2 says that this model can notice order. With post-norm, it did not learn order in 400 updates. So attention seems to need LocalRNN or sinusoids. But with pre-norm, the same two blocks solve the task with
 # all three seeds.
 #
 # **Predict.** Is post-norm unable to learn order here, or only slower? What happens after 2,000 updates? (The rates are 0.0003, 0.001
-# and 0.003. With 0.01, pre-norm also learns it with one of three seeds only, in 400 updates.)
+# and 0.003. We left out 0.01: with it, only one of three pre-norm seeds learns the pair in 400 updates.)
 
 # %%
 import json
@@ -256,8 +255,7 @@ for norm, rate in product(("post", "pre"), (0.0003, 0.001, 0.003)):
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# Slower, and less certain. With post-norm, one or two of three seeds learn it after 1,000 or 2,000 updates, and one does not at any
-# of the rates. With pre-norm, all seeds learn it within 1,000 updates, at each of these three rates.
+# Slower, and less certain. With post-norm, one or two of three seeds learn it after 1,000 or 2,000 updates, and seed 1 does not at any of the rates. With pre-norm, all seeds learn it within 1,000 updates, at each of these three rates.
 #
 # </details>
 #
@@ -277,7 +275,7 @@ for ax, norm in zip(axes, ("post", "pre")):
     ax.set(title=f"{norm}-norm", xlabel="length of the sequence (training: 24)", xticks=(24, 48, 72, 96, 120), ylim=(-3, 105))
 axes[0].set(ylabel="pairs that are right (%)\ndashed: a guess")
 fig.legend(*axes[0].get_legend_handles_labels(), frameon=False, fontsize=9, loc="outside lower center", ncols=3)
-fig.suptitle("after 400 updates, at the chosen rates: only the whole block has both norms right at all lengths", fontsize=11)
+fig.suptitle("after 400 updates, at the chosen rates: with both norms, only the whole block is right at all lengths", fontsize=11)
 plt.show()
 
 # %%
@@ -297,8 +295,8 @@ for rate in (0.0003, 0.001, 0.003):
 
 # %% [markdown]
 # Each line is one seed. The block with all sublayers names the pair at all lengths. (With pre-norm, one of three seeds has only 75 % of the letters at
-# length 120.) Two pre-norm blocks without LocalRNN do so only with some seeds and rates, and more updates do not repair this (last
-# lines, from the second study). The models with sinusoids fail at most longer lengths, even if they were right at length 24. In training, the pair was always
+# length 120.) In the picture, two pre-norm blocks without LocalRNN name it, too. But this depends on seed and rate, and more updates can help or harm (last
+# lines, from a second study). The models with sinusoids fail at most longer lengths, even if they were right at length 24. In training, the pair was always
 # at the same two positions; we have not tested whether this is why. A share far *below* 50 % means: XY is taken for YX.
 #
 # ## 4. Norm after, or norm before?

@@ -233,8 +233,7 @@ fig.suptitle("(c) has one value per key (column); (d) has one value per distance
 plt.show()
 
 # %% [markdown]
-# **Try.** In the first picture choose *Transformer-XL*. Leave only (a) on, then (d). With which do the scores know how far away
-# a key is?
+# **Try.** In the first picture choose *Transformer-XL*. Leave only (a) on, then (d). Which of the two depends on how far away a key is?
 #
 # <details><summary>Answer</summary>
 #
@@ -301,9 +300,7 @@ for start in (7, 100):
     print(f"start {start:3}: scores change by up to {moved.abs().max():.5f} (rotated), {placed.abs().max():.1f} (sinusoids added)")
 
 # %% [markdown]
-# Rotated scores do not depend on where the text begins. Scores with added sinusoids do. This cell has no matrices, so term (d) of
-# section 3 is a product of waves, and depends on the distance only. The change comes from (b) and (c), in which a content is multiplied
-# by a position.
+# Rotated scores do not depend on where the text begins. Scores with added sinusoids do. Without matrices, term (d) of section 3 depends on the distance only. So the change comes from (b) and (c), products of a content and a position.
 #
 # **ALiBi** (attention with linear biases) is simple. Each [head](../docs/glossary.md#head) has a fixed slope $m$, and
 # $\text{score}_{ts} = \langle q_t, k_s \rangle / \sqrt{K} - m \cdot (t - s)$.
@@ -373,11 +370,11 @@ for norm in ("post", "pre"):
     print(f"RoPE, {norm}-norm, each seed: less than 90 % right for the first time at steps", *falls)
 
 # %% [markdown]
-# In the figure above the list, pale lines are seeds 1 and 2. The figure shows pre-norm, the table shows both.
+# In the figure, pale lines are seeds 1 and 2. The figure shows pre-norm, the table shows both.
 #
 # - **A learned table** is at a blind guess from step 25 on. The vectors of these positions were never trained.
-# - **Sinusoids** go up and down. A mean over later steps hides this. At step 25, all six runs have more than
-#   90 %, and at step 37 more than 60 %. At most later steps, none of them has.
+# - **Sinusoids** go up and down. A mean over later steps hides this. At steps 25 and 37, all six runs have more than
+#   60 %. At most later steps, no run has.
 # - **Shaw and Transformer-XL** stay right up to step 120. The task needs distance 3, and Shaw's clipping begins at 8. (With $k = 2$,
 #   distance 3 would have the same vector as all longer distances, so one layer could not tell them apart.)
 # - **RoPE** is relative, too. It falls in sudden drops, the first one at step 42 in all six runs. So "relative" alone is not
@@ -387,7 +384,7 @@ for norm in ("post", "pre"):
 # - **A window of 4** contains the symbol three steps back. "LocalRNN alone" has no attention, and it is right at all steps. So
 #   attention is not needed if the window is long enough.
 # - **A window of 3** does not contain this symbol. The symbols are drawn independently, so a LocalRNN alone could only guess, and the
-#   R-Transformer needs its attention here. The R-Transformer's share of right answers falls slowly, from the first steps on.
+#   R-Transformer needs its attention here. The R-Transformer's share of right answers falls slowly, from the first steps on. (How it finds the symbol is open.)
 # - **Without encoding** ("none"), a model is about as good as the most frequent symbol. With two layers it is a little better.
 #
 # ## 6. ALiBi: is it the idea, or the slopes?

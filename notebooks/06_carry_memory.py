@@ -76,7 +76,7 @@ for t in range(6):
 # - $\circ$ concatenates along the positions. So $\tilde h_\tau$ is the memory, followed by the segment.
 # - $q$, $k$ and $v$ are queries, [keys](../docs/glossary.md#query-key-value) and values. $W^q$, $W^k$ and $W^v$ are their matrices.
 #
-# So the memory has keys and values, but needs no queries. (Our solution computes them, too, and drops their outputs.)
+# So the memory has keys and values, but needs no queries. (Our solution computes these queries, too, and drops their outputs.)
 #
 # **Exercise 1** (medium, 15 minutes). `layer` is [causal](../docs/glossary.md#causal) attention: it maps $(B, N, D)$ to $(B, N, D)$, and each position attends to
 # itself and to earlier positions. Call it once per segment of length `S`, with `P` positions of memory. The last segment may be shorter.
@@ -153,8 +153,7 @@ count(Yours(attention, 8, 8), x, 17)
 count(Yours(attention, 8, 8), x, 24)
 
 # %% [markdown]
-# The output sees the memory, but a gradient flows only to inputs of its own segment. So one can run a backward pass after each segment
-# and then forget its computations. (For simplicity, section 4 runs one backward pass for four segments.)
+# The output sees the memory, but a gradient flows only to inputs of its own segment. So a backward pass can follow each segment, and its computations need not be kept. (For simplicity, section 4 runs one backward pass for four segments.)
 #
 # **Exercise 2** (easy, 5 minutes). A long text arrives segment by segment. After a segment, what is kept for the next one?
 # `memory` $(B, n, D)$ is the memory so far, and $n$ may be 0. Keep the newest `P` positions, without gradients. If there are fewer, keep all.
@@ -357,7 +356,7 @@ for norm in ("post", "pre"):
 #
 # </details>
 #
-# The paper calls this cost of a cut **context fragmentation**. All models are tested on the same characters, so from about place 5 on their curves mostly rise and fall together.
+# The paper calls this cost of a cut **context fragmentation**. All models are tested on the same characters, and from about place 5 on their curves mostly rise and fall together.
 #
 # In the tables, ± is the [standard deviation](../docs/glossary.md#standard-deviation) over the seeds. Positive saved bits mean that the change helps.
 
@@ -382,8 +381,8 @@ for updates in (800, 200):
 # - **The memory** saves 0.24 bits (post-norm) and 0.27 bits (pre-norm), about two thirds of them at places 1 to 4.
 # - **Sliding** with model 2 saves less: 0.18 and 0.19 bits.
 #
-# The control matters. After 200 updates with post-norm, the steps from model 1 to model 3 save 0.31 bits together. But relative positions
-# save 0.13 ± 0.03 of these bits. With pre-norm they save 0.07 ± 0.04. (For pre-norm, 0.01 is the largest rate that we tried.)
+# The control matters. After 200 updates with post-norm, model 3 is 0.31 bits ahead of model 1. Relative positions
+# save 0.13 ± 0.03 of these bits, so the memory saves only the rest. With pre-norm they save 0.07 ± 0.04. (For pre-norm, 0.01 is the largest rate that we tried.)
 #
 # Why is the memory ahead of sliding? A sliding output sees 16 characters, and an output with memory sees up to 48. Training differs, too:
 # sliding uses only place 16, but model 2 learns at all 16 places. This study does not separate the two reasons.
@@ -453,12 +452,12 @@ plt.show()
 # The eight nearest remembered positions save about 0.3 bits. The other 40 together save less than 0.05 bits. Three warnings:
 #
 # - In training, only the first segment had an empty memory; the others remembered 16 positions. Other sizes are new to the model.
-# - The last segment always had a memory in training. So the 0.3 bits cannot be compared with section 4, where model 2 learnt without a memory.
+# - Model 3 never learnt to read the last segment without a memory, and model 2 of section 4 did. So do not compare the 0.3 bits with that section.
 # - Each remembered position has read earlier inputs, so eight positions can carry more than eight inputs.
 #
 # Dai et al. measure the **relative effective context length** (RECL, section 4.3) of a group of models. The [baseline](../docs/glossary.md#baseline) at each word is the best of the models
-# with context $c$. If a model with a longer context lowers the [perplexity](../docs/glossary.md#perplexity) (2 to the power of the bits) of the hardest words by at least 1 %, $c$ grows, and so on.
-# The first $c$ where it does not is the RECL. Our curve has one model, so it is not an RECL.
+# with context $c$. As long as a model with a longer context lowers the [perplexity](../docs/glossary.md#perplexity) (2 to the power of the bits) by at least 1 %, $c$ grows.
+# The first $c$ where this fails is the RECL. Only a share of the words counts, the hardest ones. Our curve has one model, so it is not an RECL.
 #
 # ## Recap
 #

@@ -96,7 +96,7 @@ print(f"inputs 2 and 4 swapped: the change of output 6 is {change:.1f} times as 
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# It changes, because each delay has its own matrix. The sentence of the paper is wrong for such a convolution.
+# It changes, because each delay has its own matrix ([02](02_slide_a_window.ipynb), section 6, has the control). The sentence of the paper is wrong for such a convolution.
 #
 # </details>
 #
@@ -152,8 +152,8 @@ for L, k in ((1, 4), (2, 3), (3, 4)):
 #
 # **Copy memory** (Bai et al.): read letters, wait in silence, then say the letters. The past is needed at a *distance*. **Parity**: is the number of ones so
 # far odd? The past is needed *as a whole*. **Rule and book**: a text begins with a book of pairs of symbols. A flag says how each later symbol is made. With flag r, a fixed *rule* makes
-# the symbol from the two symbols before it: the past is needed *nearby*. (The first two symbols are random. In the print, a flag stands under the symbol before the one that it is about.) With flag b, we take the symbol just before the new one. We find the pair in the *book* that begins with this symbol, and write
-# the second symbol of the pair: the past is needed *by content*.
+# it from the two symbols before it: the past is needed *nearby*. With flag b, we find the symbol before it in the *book*, and write its partner in the pair: the past is needed *by content*. (In the print, each flag stands one symbol early. The first one has no meaning, because the
+# first two symbols are random.)
 
 # %%
 import matplotlib.pyplot as plt
@@ -323,7 +323,7 @@ for title, table in copies.items():
 #
 # <details><summary>Answer</summary>
 #
-# The GRU and the LSTM can: their [state](../docs/glossary.md#state) can keep the last answer. The LocalRNNs cannot. They see 19 places, so from step 20 on not all bits. Up to step 18, they also see a place before the first bit, which shows the start. At step 19 they see all bits, but at a later step the same 19 bits can have the other answer. The others see all 24 bits in training; the test shows what they learn.
+# The GRU and the LSTM can: their [state](../docs/glossary.md#state) can keep the last answer. The LocalRNNs cannot. They see 19 places. Up to step 18, one of these is before the first bit and shows the start. At step 19 they see all bits, but not that the sequence starts there. From step 20 on, bits are missing. The others see all 24 bits in training; the test shows what they learn.
 #
 # </details>
 
@@ -379,8 +379,8 @@ print(f"a guess among the five symbols: {guess / 2:.3f} if only the rule or only
 # - **Rule and book:** after 200 updates both R-Transformers are within 0.01 nats. After 400 updates the Transformers and the GRU are within 0.05 on average. The TCN is at 0.435.
 #
 # With post-norm only, we would have concluded that a Transformer fails in book alone. The [control](../docs/glossary.md#control) with pre-norm shows that this is wrong. The GRU, without attention, learns
-# most of the look-up, too. But the R-Transformer learns *sooner*: it is ahead of the Transformer with the same norm after 100 updates, in all three problems and with every seed (also with the rates that are best after 100). After 400, the difference to the
-# pre-norm Transformer is at most about 0.01 nats. Part of the cause is its sinusoids: with *relative* positions, a pre-norm Transformer has 0.135 ± 0.134 nats on rule and book after 100 updates, not 0.573. The R-Transformer of that study has 0.007 ± 0.004, because its rate is 0.01 ([16](16_what_came_after.ipynb)); here it is 0.003.
+# most of the look-up, too. But the R-Transformer learns *sooner* than this Transformer with sinusoids: after 100 updates it is ahead with the same norm, in all three problems and with every seed. After 400, the difference to the
+# pre-norm Transformer is at most about 0.01 nats. With *relative* positions, a pre-norm Transformer has 0.135 ± 0.134 nats on rule and book after 100 updates, not 0.573. At equal rates its mean is then above the R-Transformer's, but the seeds overlap (`studies/near_and_far.json`, [16](16_what_came_after.ipynb)).
 #
 # ## Recap
 #
