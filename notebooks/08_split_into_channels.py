@@ -402,6 +402,7 @@ def gradient_back(n, seed, rotated=False):
     size = gradient.square().sum((0, 2)).sqrt().flip(0)[: FARTHEST + 1]
     return size / size[0]
 
+# %%
 def all_ways(n, factor):
     """Add up all ways back from step 145. Each edge that starts at a state with in-degree m counts factor / m."""
     total = {END: 1.0}

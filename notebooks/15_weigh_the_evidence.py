@@ -104,6 +104,8 @@ for ax, kind in zip(axes, ("new", "as before", "otherwise")):
 axes[0].invert_yaxis()
 fig.suptitle("only two models predict well what goes on as before (2 % of frames are beginnings, not shown)", fontsize=11)
 plt.show()
+
+# %%
 for kind in ("new", "as before", "otherwise"):
     best, second = sorted((of_kind[kind], name) for name, of_kind in nll.items())[:2]
     print(f"{kind:10}: best {best[1]} {best[0]:.2f}, second {second[1]} {second[0]:.2f}, R-Transformer {nll['r-transformer'][kind]:.2f}")
