@@ -444,7 +444,7 @@ for rotated, name in ((False, "identity (default)"), (True, "random rotation")):
 # ways. The dotted line adds up all ways, and each edge counts $0.4 / m$. We
 # chose 0.4 so that the line fits.
 #
-# But the ways add up only because all $W_j$ start as the identity, the default of `rtx`. With random rotations as $W_j$ there are as many ways, each as long, but
+# But the ways add up only because all $W_j$ start as the identity, the default of `rtx`. With random rotations as $W_j$, which keep lengths, there are as many ways, but
 # between the falls the gradient hardly rises (last line). The four falls stay.
 #
 # The networks are untrained, and we tried one start only: the end of a block. From there the ways have the fewest edges.

@@ -42,9 +42,8 @@ def ahead(
     task, own = task_by_name(loaded.task), own or {}
     groups = {}
     for row, runs in cells(loaded, results).items():
-        named = selection.renamed(
-            selection.of_variant(loaded, row, runs, variant), own.get(row, ""), loaded.default_variant
-        )
+        of = selection.of_variant(loaded, row, runs, variant)
+        named = selection.renamed(of, own.get(row, ""), loaded.default_variant)
         groups[row] = selection.with_detail([group for group in named if selection.counts(group[0], variant)], detail)
     found = selection.under_one_budget(groups, [model, *others], max if task.best == "max" else min)
     rest = {other: found.get(other, []) for other in others}
@@ -187,11 +186,8 @@ def _toy_runs(recipe: Recipe, results: Path, row: str, variant: str | None) -> t
     most seeds; of several such rates the one with the best validation, then the quickest.
     """
     wanted = variant or recipe.default_variant
-    full = [
-        group
-        for group in cells(recipe, results)[row]
-        if group[0].scale == "full" and selection.counts(group[0], wanted)
-    ]
+    groups = cells(recipe, results)[row]
+    full = [group for group in groups if group[0].scale == "full" and selection.counts(group[0], wanted)]
     by_rate = selection.of_each_rate(full)
     longest = {(run.variant, run.seed): run for runs in by_rate for run in runs}
     chosen = [run for group in full for run in group if run.chosen_from]
@@ -208,9 +204,8 @@ def _toy_runs(recipe: Recipe, results: Path, row: str, variant: str | None) -> t
 def _in_time(runs: list[Result], paper: int) -> tuple[str, Count]:
     solved = [run for run in runs if selection.is_solved(run)]
     variants = ", ".join(dict.fromkeys(run.variant for run in runs))
-    said = (
-        f"solved after epoch {_epochs(runs)}, in the paper {paper} ({variants}, {selection.seeds(runs)}{_cuts(runs)})"
-    )
+    how = f"{variants}, {selection.seeds(runs)}{_cuts(runs)}"
+    said = f"solved after epoch {_epochs(runs)}, in the paper {paper} ({how})"
     settled = [run for run in runs if run in solved or selection.is_full(run) or cut_at(run.budget) >= paper]
     soon = [run in solved and run.epoch <= paper for run in settled]
     late_with_one_rate = not all(soon) and not all(run.chosen_from for run in runs)

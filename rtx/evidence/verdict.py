@@ -86,9 +86,7 @@ class Finding:
 
     verdict: str  # "holds", "fails" or "open"
     sentence: str  # the numbers
-    suggests: str = (
-        ""  # what the runs of an open claim suggest: "for", "against", "both ways", or "" if nothing is clear
-    )
+    suggests: str = ""  # of an open claim: "for", "against", "both ways", or "" if nothing is clear
     p: float | None = None  # the corrected p-value of a comparison; None if it was not tested
 
 

@@ -142,11 +142,8 @@ class MultiHeadAttention(Heads):
         for start in range(0, T, BLOCK):
             block = q[..., start : start + BLOCK, :]
             end = start + block.shape[-2]  # this block of queries does not see later keys
-            outputs.append(
-                self.weighted_sum(
-                    F.dropout(self.attention_weights(block, k[..., :end, :], None), dropout), v[..., :end, :]
-                )
-            )
+            weights = F.dropout(self.attention_weights(block, k[..., :end, :], None), dropout)
+            outputs.append(self.weighted_sum(weights, v[..., :end, :]))
         return torch.cat(outputs, -2)
 
     def attention_weights(self, q: Tensor, k: Tensor, mask: Tensor | None) -> Float[Tensor, "B H T S"]:
