@@ -368,8 +368,8 @@ for T in (5, 20):
 # %% [markdown]
 # What the comparisons show, at this size and [budget](../docs/glossary.md#budget):
 #
-# - **The forget gate matters for learning, too.** The two LSTMs differ only in the forget gate's bias at the start: near 0, or
-#   5. At $T = 20$, the LSTM with a bias near 0 only guesses, and the LSTM with open gates learns the task. Both statements are true at each of the three rates.
+# - **The forget gate matters for learning, too.** The two LSTMs differ only in the forget gate's bias at the start: near 0,
+#   or 5. At $T = 20$, the LSTM with a bias near 0 only guesses, and the LSTM with open gates learns the task. Both statements are true at each of the three rates.
 # - **The gradient before training does not decide alone.** (In the task, the recurrent networks
 #   start with weights of the same kind as in section 3.) Over 19 steps, the GRU loses about as much gradient as the LSTM,
 #   but it learns the task. The plain RNN loses most, and one of its three seeds still scores 64.9 %. The other two are near the

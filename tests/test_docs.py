@@ -93,3 +93,10 @@ def test_the_table_of_speeds_has_the_stored_times() -> None:
         ways = "rtx", "published", "TransformerEncoder", "TCN", "nn.LSTM"
         expected = [next(ms for name, ms in stored.items() if name.split(" ")[0] == way) for way in ways]
         assert times == [f"{ms:,.0f} ms" for ms in expected]
+
+
+@pytest.mark.parametrize("path", [*ROOT.glob("docs/*.md"), *ROOT.glob("*.md"), *ROOT.glob("notebooks/*.py")], ids=str)
+def test_no_line_break_makes_a_list_of_a_sentence(path):
+    """A line that begins with "5. " is an item of a list, also in the middle of a sentence."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        assert not re.match(r"#?  +\d+\. ", line), line
