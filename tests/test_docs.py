@@ -95,7 +95,10 @@ def test_the_table_of_speeds_has_the_stored_times() -> None:
         assert times == [f"{ms:,.0f} ms" for ms in expected]
 
 
-@pytest.mark.parametrize("path", [*ROOT.glob("docs/*.md"), *ROOT.glob("*.md"), *ROOT.glob("notebooks/*.py")], ids=str)
+TEXTS = sorted(path for pattern in ("*.md", "docs/*.md", "notebooks/*.py") for path in ROOT.glob(pattern))
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
 def test_no_line_break_makes_a_list_of_a_sentence(path):
     """A line that begins with "5. " is an item of a list, also in the middle of a sentence."""
     for line in path.read_text(encoding="utf-8").splitlines():
