@@ -227,7 +227,7 @@ for name in ORDER:
 # The other parts make smaller differences, in both directions:
 #
 # - **Reading several states**: "last two" and "last three" are behind "last state" after 200 updates. After 400 updates they overlap.
-# - **Blocks and several channels**: "equal channels" with $n = 4$ are behind "last state" after 200 updates. After 400 they have the best mean, and are ahead with every seed. With $n = 3$ they are not ahead.
+# - **Blocks and several channels**: "equal channels" with $n = 4$ are behind "last state" after 200 updates. After 400 they have the best mean, and are ahead of it with every seed. With $n = 3$ they are not ahead.
 # - **The attention**: after 400 updates, MC-RNN is behind "equal channels" with $n = 4$ (every seed), but its mean is ahead with $n = 3$.
 #
 # Without the row "last state", we would say that the lead over the GRUs comes from reading several states.

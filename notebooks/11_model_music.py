@@ -443,7 +443,7 @@ print("Nottingham, authors' settings, 15 of 100 epochs:", *(f"{row:14}{told(runs
 # %% [markdown]
 # - **Is 2.37 good?** It is better than a simple model: Markov per key has 5.15 nats.
 # - **Did we reproduce 2.37?** With the authors' settings we did not reach it in 15 of 100 epochs. The GRU is first (3.81 nats). The R-Transformer has 4.06, and one of three seeds diverged. The rates are in [findings](../docs/findings.md). With Adam, it has 2.21.
-# - **Is it first?** On Nottingham with Adam, it is first of the paper's six models, also at equal size. On JSB, the LSTM is level with it, ahead with more epochs ([15](15_weigh_the_evidence.ipynb)).
+# - **Is it first?** On Nottingham with Adam, it is first of the paper's six models, also at equal size. On JSB, the LSTM is ahead if both train longer ([15](15_weigh_the_evidence.ipynb)).
 # - **JSB is not our chorales.** Fewer frames repeat the frame before. Its numbers differ from section 4.
 # - **This Transformer has sinusoids**: waves that mark positions ([notebook 05](05_encode_position.ipynb)). The R-Transformer's lead over it is 1.3 nats on Nottingham. With **relative positions** and the same recipe, two of its seeds are level with the R-Transformer, and one is ahead (see the next picture). So the kind of positions explains the lead over [sinusoids](../docs/glossary.md#sinusoids). On JSB relative positions are better, too, but by only about 0.04 nats, and not with every seed.
 #

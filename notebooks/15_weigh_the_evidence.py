@@ -236,7 +236,7 @@ for name, model in models.items():
     print(f"{name:14} {found[0][1]:,} parameters, accuracy", ", ".join(f"{right:.1f}" for right in digits[name]), f"mean {mean(digits[name]):.1f} ± {stdev(digits[name]):.1f} %")
 
 # %% [markdown]
-# The means differ. Could that be luck? A **permutation test** answers this. Suppose that both models are equally good. Then luck decided which five of the ten scores belong to the first model. We try all
+# The means differ. Could that be luck? A **permutation test** answers this. Suppose that the model makes no difference. Then luck decided which five of the ten scores belong to the first model. We try all
 # ways to give it five scores, and count those in which it is at least as far ahead as in reality. Their share is called $p$.
 #
 # Example: A has 3 and 5, B has 1 and 2. There are six ways to give two of the four scores to A. Only the real one gives A a sum of 8 or more. So $p = 1/6$.
@@ -274,7 +274,7 @@ for n in (2, 3, 4, 6):
     print(f"{n} seeds each, all scores of one model better: p = {2 * permutation_p(list(range(n, 2 * n)), list(range(n))):.3f}")
 
 # %% [markdown]
-# Luck alone gives such a difference with a chance of 2.4 %. This does not say that the comparison was fair: another learning rate might help the [GRU](../docs/glossary.md#gru-lstm).
+# Luck alone gives such a difference, or a larger one, with a chance of 2.4 %. This does not say that the comparison was fair: another learning rate might help the [GRU](../docs/glossary.md#gru-lstm).
 #
 # With three seeds of each model (last four lines), $p$ is never below 0.1, however large the lead is. So **three seeds against three cannot settle a comparison** by this test.
 #
@@ -328,7 +328,7 @@ alone = 2 * permutation_p(mine, [-loss for loss in control["jsb"]])
 print(f"control       {mean(control['jsb']):.2f} ± {stdev(control['jsb']):.2f} nats, 3 seeds: p = {alone:.3f}, not corrected")
 
 # %%
-print("60 epochs at most; norm, positions and rate chosen by validation; dropout 0.1, then chosen as well:")
+print("60 epochs at most; norm, positions and rate chosen by validation (the R-Transformer's rate with 8 seeds, the others' with one); dropout 0.1, then chosen as well:")
 strong = {"lstm": "+learning_rate=0.001", "r-transformer": "+learning_rate=0.0002", "r-transformer, no attention": "+heads=0+learning_rate=0.0002",
           "transformer": "+learning_rate=0.001+position=alibi", "transformer-xl": "+learning_rate=0.001", "gru": "", "rnn": "+learning_rate=0.001"}
 strong |= {f"{name}, dropout {p}": f"+dropout={p}{strong[name]}" for name, p in {"r-transformer": 0.5, "r-transformer, no attention": 0.3, "transformer": 0.3, "transformer-xl": 0.3, "gru": 0.3}.items()}
@@ -356,9 +356,9 @@ for name, rate in strong.items():
 #
 # The program `rtx/evidence/verdict.py` judges every claim by these rules:
 #
-# - A claim about **one model** ("it solves the task within three epochs") holds if every seed confirms it, and fails if no seed does. A verdict needs three seeds.
+# - A claim about **one model** ("it solves the task within three epochs") holds if every seed confirms it, and fails if no seed does. A verdict needs three seeds. This is a count, not a test.
 # - A claim that one model is **ahead** of others holds if it is ahead with a corrected $p$ (of ranks) of at most 0.05. It fails if another model is ahead in this way.
-# - All other claims are **open**. Runs that were cut short, or are smaller than the paper's, are not tested. We say what they suggest. A claim about epochs also stays open if one learning rate was tried.
+# - All other claims are **open**. Runs that were cut short, or are smaller than the paper's, are not tested. We say what their means suggest. A claim about epochs also stays open if one learning rate was tried.
 
 # %%
 from collections import Counter
@@ -400,7 +400,7 @@ print("why open:", ", ".join(f"{why} {n}" for why, n in Counter(found[0] if foun
 # | claims | Three channels translate, summarise and predict words better than one. Paths between distant steps are short. |
 # | holds | The paper bounds the number of states on the way between two distant steps. The bound is right for the channel with the shortest way. |
 # | fails | In some channels the way takes one state more. |
-# | open, runs contradict | On Multi30k (small models, one to three seeds) three channels do worse than one. On words (small models, 3 epochs) an LSTM of the same size is ahead with every seed ([findings](../docs/findings.md)). |
+# | open, runs contradict | On Multi30k (small models, one to three seeds) three channels have a lower mean than one. On words (small models, 3 epochs) an LSTM of the same size is ahead with every seed ([findings](../docs/findings.md)). |
 # | not run | all its tables at full size |
 #
 # **Feed-forward attention** (Raffel and Ellis, 2015): a weighted mean over all steps, without recurrence.

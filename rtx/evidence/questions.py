@@ -174,6 +174,8 @@ def _compared(
     how = [*([mine[0].variant] if variant else []), selection.budget(mine[0]), selection.seeds(mine, *run.values())]
     how += [selection.rates(mine, *run.values())]
     missing = [other for other in rest if other not in run]
+    if missing and all(leads):  # a lead over some of the models suggests nothing about all of them
+        leads = []
     how += [f"not run: {', '.join(missing)}"] if missing else []
     why = "" if pairs else ": only full runs are tested"
     return Look(f"{said} ({', '.join(how)}){why}", Comparison(pairs if len(pairs) == len(rest) else (), pairs, leads))

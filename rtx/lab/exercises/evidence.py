@@ -16,8 +16,18 @@ def reported(validation: list[float], test: list[float]) -> float:
     return test[validation.index(min(validation))]
 
 
-# both orders of the means, and unequal numbers of scores
-@exercise(lambda: [([3.0, 4.0, 5.0], [1.0, 2.0, 2.5]), ([1.0, 5.0, 2.0], [3.0, 4.0, 0.5, 2.5])])
+# both orders of the means, unequal numbers of scores, and equal scores
+@exercise(
+    lambda: [
+        ([3.0, 4.0, 5.0], [1.0, 2.0, 2.5]),
+        ([1.0, 5.0, 2.0], [3.0, 4.0, 0.5, 2.5]),
+        ([2.0, 2.0, 3.0], [1.0, 2.0, 0.5]),
+    ]
+)
+@bug(
+    "equal scores of two runs are two scores, so equal deals count separately",
+    {"combinations([*a, *b], len(a))": "set(combinations(sorted([*a, *b]), len(a)))"},
+)
 @bug("count deals that are exactly as good, too, as the real one is. Use >=", {">=": ">"})
 @bug("these deals are at most as good. Count those that are at least as good", {">=": "<="})
 @bug("this is a number of deals. Divide by the number of all deals", {" / len(deals)": ""})
