@@ -48,7 +48,7 @@ explore.depends()
 # - **Time:** 45 minutes, 25 of them for the three exercises. The cells run in about 20 seconds.
 #
 # Run a cell with Shift + Enter. The next cell is the set-up. `rtx` is the package of this course. If Python does not find it,
-# run `make lab` in a terminal: it installs what is missing and opens this page again.
+# call `make lab` in the folder of the project: it installs what is missing. Then open this page again.
 
 # %%
 import matplotlib.pyplot as plt

@@ -90,8 +90,7 @@ causal_attention = exercises.yours(my_causal_attention, "causal_attention")
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# `q @ k.mT` is (B, T, T): a row for each query, a column for each key. `torch.ones(T, T).triu(1) == 1` is `True` in the future.
-# `scores.masked_fill(mask, float("-inf"))` replaces the scores where the mask is `True`.
+# `q @ k.mT` is (B, T, T): a row for each query, a column for each key. `triu` selects the future, and `masked_fill` replaces it.
 #
 # </details>
 # <details><summary>Solution</summary>

@@ -55,7 +55,7 @@ _ = ax.set_title("one training step on MNIST: most of the time goes into attenti
 # - **You will** write a [LocalRNN](../docs/glossary.md#localrnn) that computes less, the gradient of a fused operation, and (optional) a softmax in pieces.
 # - **You learn** to count, to measure, and what a backward pass keeps in memory.
 # - **You need** LocalRNN ([02](02_slide_a_window.ipynb)), [attention](../docs/glossary.md#attention) ([03](03_attend_to_the_past.ipynb)) and gradients.
-# - **Time:** 60 minutes with the exercises. The cells run in about 20 seconds.
+# - **Time:** 60 minutes, and 20 more for the optional exercise. The cells run in about 20 seconds.
 #
 # ## 1. Count
 #

@@ -51,7 +51,7 @@ for name in ("RNNSearch, forwards", "RNNSearch, both directions", "R-Transformer
 # - **You will** write the [attention](../docs/glossary.md#attention) of a translator, let it write without help, and (optional) write a beam search.
 # - **You learn** whether attention helps, what an alignment shows, how a translation is searched, and what BLEU counts.
 # - **You need** [attention](03_attend_to_the_past.ipynb) and recurrent networks.
-# - **Time:** 60 minutes with the exercises. The cells run in about 30 seconds.
+# - **Time:** 60 minutes, and 25 more for the optional exercise. The cells run in about 30 seconds.
 #
 # ## 1. The task
 #

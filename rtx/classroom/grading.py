@@ -68,10 +68,10 @@ def to_csv(grades: Sequence[Grade]) -> bytes:
 
 
 def _one_of(files: Sequence[Notebook], notebook: str) -> Notebook:
-    like = [path for path in files if notebook in path.stem]  # a browser adds " (1)", Canvas adds the student
-    found = [path for path in like if path.stem == notebook] or like
+    found = [path for path in files if notebook in path.stem.lower()]  # a browser adds " (1)", Canvas adds the student
     if len(found) != 1:
-        raise FileNotFoundError(f"there are {len(found)} notebooks of this name")
+        names = ", ".join(path.name for path in files) or "nothing"
+        raise FileNotFoundError(f"expected one notebook of this name, got {len(found)}; handed in: {names}")
     return found[0]
 
 
@@ -136,13 +136,13 @@ def answer(name: str, cells: Sequence[str]) -> dict[str, Any]:
     Exercise.__call__ = record  # type: ignore[method-assign]
     torch.set_num_threads = MagicMock()  # the process may not start threads
     names = {"__name__": "__main__", "display": MagicMock(), "get_ipython": MagicMock()}
-    failed = f"the notebook does not try the exercise {name}"
+    failed = None
     for code in cells:
         try:
             exec(code, names)
         except BaseException as error:  # also sys.exit()
-            failed = f"a cell raised {type(error).__name__}: {error}"
-    return found[-1] if found else {"error": failed}
+            failed = failed or f"a cell raised {type(error).__name__}: {error}"  # later ones may follow from it
+    return found[-1] if found else {"error": failed or f"the notebook does not try the exercise {name}"}
 
 
 def _answers(check: Exercise, mine: Callable[..., Any], cases: Sequence[tuple[Any, ...]]) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from types import CodeType
 
 # exercises.NAME(FUNCTION), or … = exercises.yours(FUNCTION, "NAME")
 CHECKED = re.compile(r'^(?:\w+ = exercises\.yours\((\w+), "(\w+)"\)|exercises\.(\w+)\((\w+)\))$', re.MULTILINE)
-COMMAND = re.compile(r"^(\s*)[%!]+\w.*", re.MULTILINE)  # of IPython
+COMMAND = re.compile(r"^(\s*)(?:[%!]+\w.*|[\w.]+\?+[ \t]*$)", re.MULTILINE)  # of IPython: %time, !pip, torch.triu?
 LARGEST = 20_000_000  # bytes of a notebook
 # Moodle: "Lovelace Ada_12345_assignsubmission_file_/a.ipynb"; Canvas: "lovelaceada_12345_67890_a.ipynb"
-PLATFORM = re.compile(r"([^_/]+)_(?:LATE_)?(\d+)_(?:assignsubmission_|\d+_)")
+PLATFORM = re.compile(r"([^/]+?)_(?:LATE_)?(\d+)_(?:assignsubmission_|\d+_)")
 HIDDEN = re.compile(r"(^|/)(\.|__MACOSX/)")  # what systems add
 SOLUTION = re.compile(r"<details>\s*<summary>Solution</summary>.*?</details>\n?", re.DOTALL)
 LINK = re.compile(r"\[([^\]]+)\]\((\w+\.ipynb)(?:#[^)]*)?\)")  # to another notebook
@@ -67,7 +67,7 @@ def handed_in(place: Path) -> dict[str, list[Notebook]]:
     """
     found: dict[str, list[Notebook]] = {}
     for name, file in _files(place).items():
-        is_notebook = name.endswith(".ipynb") and file.is_file()  # reading a pipe would never end
+        is_notebook = name.lower().endswith(".ipynb") and file.is_file()  # reading a pipe would never end
         if HIDDEN.search(name) or not (is_notebook or "/" in name):  # a student's folder may be empty
             continue
         platform, folder = PLATFORM.match(name), name.split("/")[0] if "/" in name else place.resolve().stem
@@ -110,7 +110,8 @@ def needed_cells(cells: Sequence[str], exercise: str) -> list[str]:
     The search follows names: it misses a cell that only changes an object of another cell.
     """
     codes = [COMMAND.sub(r"\1pass", cell) for cell in cells]
-    tried = re.compile(rf'exercises\.({exercise}\(|yours\(.*, "{exercise}"\))')
+    # not in a comment or a text; the call may have several lines
+    tried = re.compile(rf"""^[^#"'\n]*exercises\.({exercise}\(|yours\((?:.*|[^)]*)["']{exercise}["'])""", re.MULTILINE)
     while codes and not tried.search(codes[-1]):
         codes.pop()
     compiled = [_compiled(code) for code in codes]

@@ -25,6 +25,7 @@ def _triples() -> list[tuple[Tensor, Tensor, Tensor]]:
 @bug("a masked score of 0 still gets a weight, exp(0) = 1: use -inf", {"-math.inf": "0.0"})
 @bug("mask the scores: masked weights no longer sum to 1", {"hidden.softmax(-1)": "scores.softmax(-1).tril()"})
 @bug("the mask is inverted: your positions see only the future", {"triu(1)": "tril()"})
+@bug("0 · -inf is NaN: use `masked_fill`", {"scores.masked_fill(future, -math.inf)": "scores + future * -math.inf"})
 @bug("divided by d_k, not by its root", {"math.sqrt(q.shape[-1])": "q.shape[-1]"})
 @bug("softmax over the wrong axis: for each query, the weights of its keys sum to 1", {"softmax(-1)": "softmax(-2)"})
 def causal_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:

@@ -167,7 +167,10 @@ def _difference(expected: Any, given: Any) -> str:
     # as floats: as truth values, 0.4 and True would be the same. NaN is like NaN, so that a hint can name an overflow
     far = ~torch.isclose(found.double(), wanted.double(), rtol=1e-4, atol=1e-5, equal_nan=True)
     if not far.any():
-        is_type_wrong = isinstance(expected, Tensor) and not torch.can_cast(found.dtype, wanted.dtype)
+        castable = torch.can_cast(found.dtype, wanted.dtype) and (found.dtype == torch.bool) == (
+            wanted.dtype == torch.bool
+        )
+        is_type_wrong = isinstance(expected, Tensor) and not castable
         return f"expected numbers of type {wanted.dtype}, got {found.dtype}" if is_type_wrong else ""
     if not isinstance(expected, Tensor):
         return both
@@ -188,6 +191,8 @@ def _tensor(value: Any) -> Tensor | None:
 def _shown(value: Any) -> str:
     if isinstance(value, Tensor | np.ndarray) and value.ndim:
         return f"{'a tensor' if isinstance(value, Tensor) else 'an array'} of shape {tuple(value.shape)}"
+    if isinstance(value, list | tuple) and any(isinstance(one, Tensor) for one in value):
+        return f"{len(value)} tensors that are not stacked"
     if isinstance(value, list) and any(map(callable, value)):
         return f"{len(value)} functions"
     return f"{value:.6g}" if isinstance(value, float) else repr(value)

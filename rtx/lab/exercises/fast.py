@@ -93,6 +93,11 @@ def _one_at_a_time(answer: Tensor, case: Case) -> Tensor:
 @exercise(_cases, measure=_one_at_a_time)
 @bug("you hold all pieces at once: use one piece, then the next", {"piece(i)": "[piece(j) for j in range(n)][i]"})
 @bug("you compute each piece twice: rescale the sums when the maximum rises", {"scores.amax(": "piece(i)[0].amax("})
+@bug("this is one maximum for all rows: each row has its own", {"scores.amax(-1, True)": "scores.max()"})
+@bug(
+    "this is the maximum of the piece: keep the largest so far",
+    {"torch.maximum(top, scores.amax(-1, True))": "scores.amax(-1, True)"},
+)
 @bug("when the maximum rises, multiply the earlier sums by exp(old - new)", {"(top - new).exp()": "1"})
 @bug("only the sum of the exponentials is rescaled: rescale the weighted sum, too", {"summed * factor": "summed"})
 @bug("exp overflows where scores are large: subtract the running maximum first", {"new = ": "new = 0 * "})

@@ -31,6 +31,10 @@ def _chosen() -> list[tuple[Tensor, Tensor]]:
 @bug("the chosen states are zero now: replace them by their mean", {"h[chosen].mean(0)": "0.0"})
 @bug("this is the mean of all states: average the chosen ones only", {"h[chosen].mean(0)": "h.mean((0, 1))"})
 @bug("this is one number for all: a mean state has D numbers", {"mean(0)": "mean()"})
+@bug(
+    "this is a mean for each sequence: average the chosen states of all sequences",
+    {"h[chosen].mean(0)": "(h * chosen[..., None]).sum(1, keepdim=True) / chosen.sum(1)[:, None, None]"},
+)
 @bug("the wrong steps were replaced: the chosen ones stayed as they are", {"(chosen[": "(~chosen["})
 def mean_ablated(h: Tensor, chosen: Tensor) -> Tensor:
     """The chosen steps still have a state, but it says nothing about their own numbers."""

@@ -18,6 +18,8 @@ def _models() -> list[tuple[Layer, Tensor, float]]:
 @bug("changes of different sign cancel: square them before you add them up", {".square()": "", ".sqrt()": ".abs()"})
 @bug("you nudged all numbers of an input at once; nudge one after the other", {"range(D)": "[slice(None)]"})
 @bug("earlier nudges were not undone: start each from a clone of x", {"x.clone()": "nudged if s or d else x.clone()"})
+@bug("the root is missing", {".sqrt()": ""})
+@bug("each nudge replaced the one before: add up over d", {"+= ((model": "= ((model"})
 def dependencies(model: Layer, x: Tensor, epsilon: float = 1e-5) -> Tensor:
     """Each column is one input, nudged in all its numbers. Each row says how much that output changed."""
     _, T, D = x.shape
@@ -34,7 +36,7 @@ def _tables() -> list[tuple[Tensor]]:
     """Return two causal tables, and tables that have one faint entry in the future, or those right of the diagonal."""
     past = torch.rand(6, 6).tril() + torch.eye(6)
     faint = past.clone()
-    faint[2, 5] = 1e-4
+    faint[2, 4] = 1e-9
     return [(past,), (torch.eye(6),), (faint,), (past + torch.eye(6).roll(1, 1).triu(1),)]
 
 
@@ -49,12 +51,12 @@ def is_causal(table: Tensor) -> bool:
 
 
 def _spans() -> list[tuple[Tensor]]:
-    """Return bands of widths 3 and 1, a full triangle, a band with a gap, and one whose last row looks back least."""
+    """Return bands of widths 3 and 1, a full triangle, a gap, a last row that looks back least, and a view ahead."""
     ones = torch.ones(7, 7)
     band, gap = ones.tril().triu(-2), ones.tril().triu(-4) - ones.tril(-1).triu(-1)
     early = band.clone()
     early[-1, :-1], early[4, 0] = 0, 1e-9
-    return [(0.5 * band,), (torch.eye(5),), (ones.tril(),), (gap,), (early,)]
+    return [(0.5 * band,), (torch.eye(5),), (ones.tril(),), (gap,), (early,), (torch.eye(6) + torch.eye(6).roll(3, 1),)]
 
 
 @exercise(_spans)
