@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rtx.training.files import check_new_file, write_whole
+from rtx.training.files import check_output, write_whole
 
 class_app = typer.Typer(no_args_is_help=True, help="A class: notebooks for students, and grades for them.")
 
@@ -46,7 +46,7 @@ def grade(
     from rtx.classroom.confine import can_confine
     from rtx.classroom.grading import PASSED, Grade, grade_folder, to_csv
 
-    check_new_file("csv", csv)
+    check_output("csv", csv, [folder])
     if not can_confine():
         typer.echo("rtx: without Landlock and libseccomp, a student's code has your rights. Use a container.", err=True)
     grades: list[Grade] = []

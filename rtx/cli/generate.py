@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rtx.cli import options
-from rtx.training.files import check_new_file, write_whole
+from rtx.training.files import check_output, write_whole
 
 if TYPE_CHECKING:
     from rtx.models import LanguageModel
@@ -94,7 +94,7 @@ def _write_tune(
     for path in paths:
         if path.suffix not in (".mid", ".wav"):
             raise ValueError(f"out: expected a file that ends in .mid or .wav, got {path}")
-        check_new_file("out", path)
+        check_output("out", path, [start] if start else [])
     card = read_card(checkpoint)
     seconds = task_by_name(card["task"], **card.get("task_arguments", {})).frame_seconds or FRAME_SECONDS
     read = torch.from_numpy(read_midi(start, seconds)[:READ]).float() if start else torch.zeros(1, NOTES)

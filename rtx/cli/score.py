@@ -10,7 +10,7 @@ import typer
 
 from rtx.cli import options
 from rtx.evidence.tables import printable
-from rtx.training.files import check_new_file, write_whole
+from rtx.training.files import check_output, write_whole
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -48,15 +48,16 @@ def score(
     from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
     from rtx.training.evaluate import token_nats
 
+    read = read_own(texts)
     if csv:
-        check_new_file("csv", csv)
+        check_output("csv", csv, read)
     network, card = load_checkpoint(checkpoint).float().to(options.device()), read_card(checkpoint)
     if not isinstance(network, LanguageModel) or "context" not in task_arguments(card["task"]):
         raise ValueError(f"{checkpoint}: expected a model of a text, got one of {card['task']}; see rtx evaluate")
     (known,), train = load_texts(checkpoint), _training_text(checkpoint)
     by_bits = known.unit.endswith("characters")
     table, every = list[Row](), list["Tensor"]()
-    for name, text in read_own(texts).items():
+    for name, text in read.items():
         if not (cut := _lines(known, text)):
             typer.echo(f"rtx: {name} has no text to score", err=True)
             continue

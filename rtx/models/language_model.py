@@ -110,7 +110,8 @@ class LanguageModel(nn.Module):
         """Return the prompt followed by new tokens. Each is drawn given all tokens before it.
 
         Call `eval()` first, otherwise dropout stays on. The draws are made on the CPU, so they are the same on every
-        device if the logits are.
+        device if the logits are. All rows draw from one generator, so the text of a row depends on the number of rows.
+        `rtx.tasks.generate.continue_texts` gives each row its own.
 
         Args:
             prompt: (B, T), at least one token.

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from rtx.nn.masks import causal_mask, contain, masked_softmax
 from rtx.nn.ops.attention import causal_attention, masked_attention
 from rtx.nn.streaming import State, check_state
-from rtx.nn.validate import check_divides, check_fraction, check_positive, check_tensor
+from rtx.nn.validate import check_divides, check_fraction, check_positive, check_sequence, check_tensor
 
 BLOCK = 256  # queries whose scores exist at a time, if `scores` is overridden and there is no mask
 
@@ -82,6 +82,7 @@ class MultiHeadAttention(Heads):
                 there the mask must hide all later keys.
             context: the S positions that are attended to; by default `x`. Without a mask, `x` are the last T of them.
         """
+        check_sequence("x", x, self.d_model)
         if context is not None and mask is None and context.shape[1] < x.shape[1]:
             raise ValueError(f"context: expected at least {x.shape[1]} positions or a mask, got {context.shape[1]}")
         q, k, v = self.project(x, context)

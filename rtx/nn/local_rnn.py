@@ -15,7 +15,7 @@ from rtx.nn.ops.local_rnn import local_rnn
 from rtx.nn.ops.local_rnn.torch import window_states
 from rtx.nn.recurrent import CELLS
 from rtx.nn.streaming import State, check_state
-from rtx.nn.validate import check_choice, check_positive
+from rtx.nn.validate import check_choice, check_positive, check_sequence, check_step
 
 LARGEST_WINDOW = 4096  # each position costs M steps; the papers have at most 9
 
@@ -51,6 +51,7 @@ class LocalRNN(nn.Module):
 
         `rtx.nn.ops.local_rnn.torch` shows how all windows are computed together.
         """
+        check_sequence("x", x, self.d_model)
         y: Tensor = local_rnn(x, *self._weights(), self.window, self.cell)
         return y
 
@@ -70,6 +71,7 @@ class LocalRNN(nn.Module):
         with one tensor (B, M-1, D): the hidden states of the windows that continue. The newest window, which has read
         one position, is first. An LSTM has a second tensor of this shape, with the memories c.
         """
+        check_step("x", x, self.d_model)
         if state is None:
             state = self._after_zeros(x.shape[0])
         else:

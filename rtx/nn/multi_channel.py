@@ -14,7 +14,7 @@ from rtx.nn.initial import uniform_parameter
 from rtx.nn.ops.conditions import replaced
 from rtx.nn.recurrent import CELLS
 from rtx.nn.streaming import State, check_state
-from rtx.nn.validate import check_choice, check_fraction, check_positive
+from rtx.nn.validate import check_choice, check_fraction, check_positive, check_sequence
 
 CANDIDATE = 2  # the third gate in torch's order: n of a GRU, g of an LSTM
 
@@ -98,6 +98,7 @@ class MultiChannelRNN(nn.Module):
         The state has h, for an LSTM also c, and the number of steps so far. h and c are the last n - 1 states of each
         of the C = n - 1 channels, (B, C, n-1, H), the youngest first.
         """
+        check_sequence("x", x, self.d_model)
         states, state = self._run(x, state, self.weight_dropout if self.training else 0.0)
         weights = self._channel_weights(states, x)
         return (weights[..., None] * states).sum(2), state  # Eq. (4)

@@ -1,7 +1,8 @@
 """Checks of arguments. Each raises a ValueError that names the argument, what is wrong and what is allowed.
 
 A value is checked where it enters: in a constructor, in a model's `forward`, `read` and `step`, in a recipe, on a
-command line. The bricks inside a model do not check their inputs again.
+command line. Of the bricks, only those that one is most likely to put into a model of one's own check the shape of
+their input: `LocalRNN`, `MultiHeadAttention` and `MultiChannelRNN`.
 """
 
 import torch

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
@@ -150,6 +150,7 @@ def where_it_is(model: nn.Module, batch: Batch) -> Batch:
 
 def collate(examples: Sequence[Example], per: Per) -> Batch:
     """Pad examples to one `Batch`. `per` decides whether targets have a time axis, and how it is padded."""
+    check_choice("per", per, get_args(Per))
     lengths = torch.tensor([len(e.inputs) for e in examples])
     if not len(lengths) or lengths.min() < 1:
         raise ValueError(f"examples: expected sequences of at least one step, got lengths {lengths.tolist()}")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from itertools import accumulate, chain
 from pathlib import Path
+from types import MappingProxyType
 
 import torch
 from jaxtyping import Int
@@ -67,7 +68,8 @@ def own_text(
         symbols = common(chain.from_iterable(parts["train"]), least, always)
         known = Vocabulary(cut, lambda: symbols, len(symbols))
     name = unit if path is None else f"{unit}:{data.own_name(path)}"
-    return _task(name, lambda: parts, known, context, scored, lambda: sha256)
+    said = {} if path else {"text": "the Python reference manual"}  # no file was given: a run says what it reads
+    return _task(name, lambda: parts, known, context, scored, lambda: sha256, said)
 
 
 def characters(path: Paths | None = None, context: int = 80, scored: int = 320) -> Task:
@@ -161,7 +163,13 @@ def _ptb(name: str, unit: str, size: int, cut: Callable[[str], Sequence[str]], c
 
 
 def _task(
-    name: str, parts: Callable[[], Parts], known: Text, context: int, scored: int, sha256: Callable[[], str]
+    name: str,
+    parts: Callable[[], Parts],
+    known: Text,
+    context: int,
+    scored: int,
+    sha256: Callable[[], str],
+    said: Mapping[str, str] = MappingProxyType({}),
 ) -> Task:
     check_positive("scored", scored)
     check_count("context", context)
@@ -184,7 +192,7 @@ def _task(
         found, unknown = {part: torch.cat(tokens(part)) for part in SPLITS}, torch.tensor(known.unwritten)
         sizes = ", ".join(f"{part} {len(all_):,}" for part, all_ in found.items())
         shares = ", ".join(f"{part} {torch.isin(all_, unknown).double().mean():.2%}" for part, all_ in found.items())
-        return {"data": f"{unit}: {sizes}", "vocabulary": f"{known.size:,} different {unit}; unknown: {shares}"}
+        return {**said, "data": f"{unit}: {sizes}", "vocabulary": f"{known.size:,} different {unit}; unknown: {shares}"}
 
     return Task(
         name=name,

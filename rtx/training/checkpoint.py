@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,6 +29,8 @@ def save_checkpoint(
 ) -> None:
     """Write a network, also as `torch.compile` returns it, with the card that `load_checkpoint` builds it from.
 
+    Raises a ValueError if the network is not the one that `rtx.build` makes from the card.
+
     Args:
         task, model, hyperparameters: what `rtx.build` was given.
         facts: what else the card should say, such as recipe, seed and epoch. `texts` holds the `to_json` of each of
@@ -37,6 +40,7 @@ def save_checkpoint(
     card = json.loads(json.dumps(said, default=lambda number: number.item()))  # NumPy's numbers as Python's
     network = getattr(network, "_orig_mod", network)  # torch.compile puts this name before all others
     tensors = {k: v.detach().cpu().contiguous() for k, v in _tensors(network).items()}
+    _build(card, tensors, path)
     card |= {"sha256": _sha256(card, tensors)}
     # one metadata key only: safetensors writes several in random order, and equal runs should give equal files
     write_whole(Path(path), save(tensors, metadata={"rtx": json.dumps(card)}))
@@ -50,16 +54,7 @@ def read_card(path: str | Path) -> dict[str, Any]:
 def load_checkpoint(path: str | Path) -> nn.Module:
     """Return the trained network on the CPU, in evaluation mode and in the precision it was saved in."""
     card, tensors = _read(path)
-    try:
-        make = partial(build, _task(card), card["model"], **card["hyperparameters"])
-        with torch.device("meta"):  # sizes that a file only claims must not take memory
-            expected = _tensors(make())
-        kinds = [{(k, v.shape, v.is_floating_point()) for k, v in one.items()} for one in (expected, tensors)]
-        if odd := sorted({name for name, *_ in kinds[0] ^ kinds[1]}):
-            raise ValueError(f"tensors are missing, unknown or of another shape or type: {odd}")
-        network = make()
-    except Exception as error:  # odd sizes make torch and Python raise many kinds
-        raise ValueError(f"{path}: no {card['model']} can be built from it here ({error})") from None
+    network = _build(card, tensors, path)()
     for name, tensor in _tensors(network).items():
         if tensor.is_floating_point():
             tensor.data = tensor.data.to(tensors[name].dtype)  # in place, so tied tensors stay one tensor
@@ -70,6 +65,21 @@ def load_checkpoint(path: str | Path) -> nn.Module:
 def load_texts(path: str | Path) -> tuple[Text, ...]:
     """Return how a checkpoint's network reads and writes its tokens; an empty tuple if it reads numbers."""
     return _texts(read_card(path))
+
+
+def _build(card: dict[str, Any], tensors: dict[str, Tensor], path: str | Path) -> Callable[[], nn.Module]:
+    """Return a function that makes the network of a card. Raise a ValueError if other tensors belong to it."""
+    try:
+        make = partial(build, _task(card), card["model"], **card["hyperparameters"])
+        with torch.device("meta"):  # sizes that a file only claims must not take memory
+            expected = _tensors(make())
+        kinds = [{k: (*v.shape, v.is_floating_point()) for k, v in one.items()} for one in (expected, tensors)]
+        if odd := [k for k in kinds[0] | kinds[1] if kinds[0].get(k) != kinds[1].get(k)]:
+            wanted, given = (tuple(one[odd[0]].shape) if odd[0] in one else "none" for one in (expected, tensors))
+            raise ValueError(f"{len(odd)} tensors differ: expected {odd[0]} {wanted}, got {given}")
+    except Exception as error:  # odd sizes make torch and Python raise many kinds
+        raise ValueError(f"{path}: no {card['model']} of this task can have these tensors ({error})") from None
+    return make
 
 
 def _texts(card: dict[str, Any]) -> tuple[Text, ...]:

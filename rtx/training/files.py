@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -34,10 +35,12 @@ def check_writable(name: str, folder: Path) -> None:
         raise ValueError(f"{name}: expected a folder that can be written, got {folder} ({error.strerror})") from None
 
 
-def check_new_file(name: str, path: Path) -> None:
-    """Check that the folder of a file exists, and that no folder has the file's name, before hours of work."""
+def check_output(name: str, path: Path, inputs: Iterable[str | Path] = ()) -> None:
+    """Check that a file can be written: its folder exists, no folder has its name, and it is none of the inputs."""
     if path.is_dir() or not path.resolve().parent.is_dir():
         raise ValueError(f"{name}: expected a file in a folder that exists, got {path}")
+    if path.resolve() in {Path(one).resolve() for one in inputs}:
+        raise ValueError(f"{name}: expected another file than the input, got {path}")
 
 
 def file_name(text: str) -> str:

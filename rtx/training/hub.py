@@ -15,7 +15,8 @@ class Pretrained(nn.Module, ModelHubMixin, library_name="rtx", license="mit", ta
     """A network with its card. A folder holds both as `model.safetensors`, and the card once more as `config.json`.
 
     `Pretrained.of(checkpoint).save_pretrained(folder)` writes the folder for a run's `best.safetensors`.
-    `Pretrained.from_pretrained(folder)` reads the folder without a network connection.
+    `Pretrained.from_pretrained(folder)` reads the folder without a network connection. A name that is no
+    folder here is looked up on the Hub.
     """
 
     def __init__(self, network: nn.Module, card: dict[str, Any]) -> None:

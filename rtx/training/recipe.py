@@ -1,6 +1,7 @@
 """Recipes: one TOML file for each table, with settings, the models' sizes, and the numbers that a paper prints."""
 
 import ast
+import re
 import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from rtx.checks import check_choice
 from rtx.training.settings import SETTINGS, Settings, check_setting
 
 RECIPES = Path(__file__).with_name("recipes")
+DECIMAL = re.compile(r"[+-]?(\d+\.|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)  # .1 and 1. are no numbers of TOML
 NOT_OF_THE_MODEL = ("paper", "paper_epochs", "model", "task", "task_arguments")
 NO_SETTINGS = ("task", "task_arguments", "model", "rows", "sweep")
 
@@ -178,7 +180,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
         (table,) = tomllib.loads(f"table = {{value = {value}}}").values()
         (found,) = table.values()
     except ValueError:
-        return key, value
+        return key, float(value) if DECIMAL.fullmatch(value) else value
     return key, found
 
 

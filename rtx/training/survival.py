@@ -41,7 +41,8 @@ class Survival(Callback):
     """Writes `last.ckpt` and, at the best validation, `best.ckpt` into a folder; stops the run when asked to.
 
     Args:
-        resume: continue from the checkpoint in the folder. Otherwise the checkpoint is removed.
+        resume: continue from the checkpoint in the folder. Otherwise the checkpoints are removed, and a finished model
+            becomes `former.safetensors`.
         every_seconds: time between two checkpoints. There is also one at the start of each epoch.
         max_seconds: time after which the run saves and stops.
     """
@@ -61,9 +62,13 @@ class Survival(Callback):
         self.last = folder / "last.ckpt"
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """Remove the checkpoints of a former run, so that a new run never continues from them."""
+        """Remove the checkpoints of a former run, so that a new run never continues from them. Its model is kept."""
         if stage == "fit" and not self.resume:
-            for name in ("last.ckpt", "best.ckpt", "best.safetensors"):
+            if (finished := self.folder / "best.safetensors").exists():
+                log.warning(
+                    "the model of the former run is now %s", finished.replace(self.folder / "former.safetensors")
+                )
+            for name in ("last.ckpt", "best.ckpt"):
                 (self.folder / name).unlink(missing_ok=True)
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:

@@ -174,6 +174,8 @@ def test_a_seed_beyond_the_largest_is_named_with_it(command):
     [
         ("a=1", ("a", 1)),
         ("a=1e-3", ("a", 1e-3)),
+        ("a=.1", ("a", 0.1)),
+        ("a=-1.e-3", ("a", -1e-3)),
         ("a=gru", ("a", "gru")),
         ("a=true", ("a", True)),
         ("a=False", ("a", False)),

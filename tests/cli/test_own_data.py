@@ -201,6 +201,7 @@ def test_own_music_goes_from_files_to_a_tune(songs, command):
     assert command("train", "music", "gru", "--midi", songs, "--scale", "quick", "--set", "frame=0.25", *BRIEF)[0] == 0
     (checkpoint,) = Path("runs").rglob("best.safetensors")
     assert command("generate", checkpoint, "--tokens", 8, "--out", "a.mid", "--prompt", "songs/1.mid")[0] == 0
+    assert command("generate", checkpoint, "--out", "a.mid", "--prompt", "./a.mid")[0] == 2
     assert PrettyMIDI("a.mid").get_end_time() <= (10 + 16) * 0.15 + 1e-6
     assert command("evaluate", checkpoint)[0] == 0
     Path("songs/1.mid").unlink()
@@ -312,6 +313,9 @@ def test_without_the_training_text_a_score_has_no_bigram(story, command):
     code, out, err = command("score", path, "moved.txt")
     assert code == 0 and " nan " in out and story in err
     assert command("score", path, "nothing.txt")[0] == 2
+    before = Path("moved.txt").read_bytes()
+    code, *_ = command("score", path, "moved.txt", "--csv", "moved.txt")
+    assert code == 2 and Path("moved.txt").read_bytes() == before
 
 
 def test_a_sub_word_vocabulary_of_lines_comes_back_from_its_checkpoint(story):

@@ -1,5 +1,7 @@
 """LocalRNN against torch's own networks, run on every window, and its cost."""
 
+import re
+
 import pytest
 import torch
 from comparison import Largest, assert_near, outputs_and_gradients
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
-from rtx.nn import LocalRNN
+from rtx.nn import LocalRNN, MultiChannelRNN, MultiHeadAttention
 
 GATES = {"rnn": 1, "gru": 3, "lstm": 4}
 TORCH = {"rnn": torch.nn.RNN, "gru": torch.nn.GRU, "lstm": torch.nn.LSTM}
@@ -38,6 +40,16 @@ def test_outputs_and_gradients_equal_torchs_network_on_every_padded_window(cell,
     x = torch.randn(B, T, D, dtype=torch.float64, requires_grad=True)
     found = outputs_and_gradients(ours(x), [x, *ours.parameters()])
     assert_near(found, outputs_and_gradients(on_every_window(theirs, x, window), [x, *theirs.parameters()]), 1e-10)
+
+
+@pytest.mark.parametrize("layer", [LocalRNN(8, 3), MultiHeadAttention(8, 2), MultiChannelRNN(8)])
+def test_the_bricks_of_the_papers_refuse_another_shape(layer):
+    for shape in ((5, 8), (2, 3, 5, 8), (2, 5, 7), (2, 0, 8)):
+        with pytest.raises(ValueError, match=f"^x: .*{re.escape(str(shape))}"):
+            layer(torch.zeros(shape))
+    for shape in ((2, 1, 8), (8,), (2, 7)):
+        with pytest.raises(ValueError, match=f"^x: .*{re.escape(str(shape))}"):
+            LocalRNN(8, 3).step(torch.zeros(shape))
 
 
 @EACH

@@ -71,16 +71,28 @@ def test_tensors_of_another_type_or_shape_are_refused(saved, odd):
     path, network = saved
     tensors = {name: odd(tensor) for name, tensor in network.state_dict().items()}
     save_file(tensors, path, metadata={"rtx": json.dumps(read_card(path))})
-    with pytest.raises(ValueError, match=rf"{re.escape(str(path))}: .*r-transformer.*tensors"):
+    with pytest.raises(ValueError, match=rf"{re.escape(str(path))}: .*r-transformer.*expected"):
         load_checkpoint(path)
 
 
 def test_a_task_that_does_not_exist_here_is_named_and_the_file_is_not_blamed(saved):
     path, network = saved
-    save_checkpoint(path, network, "unknown-task", "r-transformer", SIZES)
+    card = read_card(path) | {"task": "unknown-task"}
+    save_file(network.state_dict(), path, metadata={"rtx": json.dumps(card)})
     with pytest.raises(ValueError, match="unknown-task") as fault:
         load_checkpoint(path)
-    assert "tensors" not in str(fault.value).removeprefix(str(path))
+    assert "another shape" not in str(fault.value)
+
+
+def test_a_network_that_the_card_does_not_describe_is_not_written(saved):
+    path, network = saved
+    before, wider = path.read_bytes(), SIZES | {"d_model": 16}
+    for wrong in (("add", "r-transformer", wider), ("add", "gru", {"d_model": 8}), ("mine", "r-transformer", SIZES)):
+        with pytest.raises(ValueError, match=re.escape(str(path))):
+            save_checkpoint(path, network, *wrong)
+    with pytest.raises(ValueError, match="got none|got \\("):
+        save_checkpoint(path, network.backbone, "add", "r-transformer", SIZES)
+    assert path.read_bytes() == before
 
 
 def test_a_missing_file_a_device_and_a_file_without_a_card_are_named(tmp_path):

@@ -114,9 +114,10 @@ def test_a_run_that_stopped_early_is_not_trained_further(recipe, run, tmp_path):
     assert_same(numbers(tmp_path / "a"), before)
 
 
-def test_a_fresh_run_removes_the_checkpoints_of_a_finished_one(recipe, run, tmp_path):
+def test_a_fresh_run_removes_the_checkpoints_of_a_finished_one_but_not_its_model(recipe, run, tmp_path):
     plan = recipe.plan("gru")
     run(plan)
+    before = next(tmp_path.rglob("best.safetensors")).read_bytes()
 
     class Crash(Callback):
         def on_train_start(self, *_) -> None:
@@ -124,7 +125,8 @@ def test_a_fresh_run_removes_the_checkpoints_of_a_finished_one(recipe, run, tmp_
 
     with pytest.raises(RuntimeError, match="crash"):
         run(plan, callbacks=[Crash()])
-    assert [path for path in tmp_path.rglob("*") if path.suffix in (".ckpt", ".safetensors")] == []
+    (kept,) = [path for path in tmp_path.rglob("*") if path.suffix in (".ckpt", ".safetensors")]
+    assert kept.name == "former.safetensors" and kept.read_bytes() == before
 
 
 @pytest.mark.usefixtures("tiny_tasks")
