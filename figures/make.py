@@ -90,12 +90,13 @@ def nottingham_control() -> Figure:
         "GRU": ("gru", "adam"),
         "LSTM": ("lstm", "adam+learning_rate=0.002"),
         "Transformer, relative": ("transformer", "adam+max_distance=64+position=relative"),
+        "Transformer, relative, 60 epochs": ("transformer", "strong+position=relative"),
         "R-Transformer, relative, 60 epochs": ("r-transformer", "strong+position=relative"),
     }
     figure, (ax,) = new_figure(7.2, 2.9)
     for place, wanted in enumerate(rows.values()):
         tests = [run.test for run in runs if (run.model, run.variant) == wanted]
-        colour = COLOURS[{0: 0, len(rows) - 2: 1, len(rows) - 1: 2}.get(place, 7)]
+        colour = COLOURS[{0: 0, len(rows) - 3: 1, len(rows) - 2: 1, len(rows) - 1: 0}.get(place, 7)]
         ax.plot(tests, [place] * len(tests), "o", color=colour, alpha=0.7)
     ax.set_yticks(range(len(rows)), list(rows))
     ax.set(

@@ -443,7 +443,7 @@ for slopes in ((1 / 16, 1 / 256), (1.0, 2.0)):
 # - Inside its window, a LocalRNN needs no encoding of position. With a window of 4 it solves this task without attention.
 # - This was shown for models of width 32, most of them with one layer, and for one short distance. Deep models, long distances and real texts are open.
 # - On folk tunes, a Transformer with Shaw's relative positions has a much lower loss than with sinusoids
-#   ([lesson 04](04_stack_the_block.ipynb), section 5).
+#   ([lesson 04](04_stack_the_block.ipynb), section 5). With them for both and up to 60 epochs, it has 1.92 ± 0.10 nats and the R-Transformer 1.76 ± 0.02 (three seeds).
 #
 # ## Quiz
 #

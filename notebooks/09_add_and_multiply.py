@@ -37,7 +37,7 @@ explore.toy().run()
 # - **You will** write the weighted mean, a test of what a model uses, and (optional) the largest weight that two steps can have.
 # - **You learn** what effect the other steps have on a weighted mean, and which information a mean loses.
 # - **You need** PyTorch tensors, softmax, and a training loop. [Notebook 00](00_start_here.ipynb) helps.
-# - **Time:** 50 minutes.
+# - **Time:** 50 minutes with the exercises. The cells run in about half a minute.
 
 # %%
 import math

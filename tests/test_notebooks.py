@@ -231,16 +231,18 @@ def test_the_findings_have_every_run_of_the_authors_own_training() -> None:
     assert sorted((row[0].lower(), float(row[1]), *row[2:]) for row in said) == sorted(found)
 
 
-def test_the_findings_have_every_model_of_the_search_on_jsb() -> None:
-    table = re.search(r"<!-- jsb-strong -->\n(.*?)<!-- end -->", FINDINGS.read_text(encoding="utf-8"), re.DOTALL)[1]
+@pytest.mark.parametrize("recipe", ["nottingham", "jsb"])
+def test_the_findings_have_every_model_of_the_search(recipe: str) -> None:
+    text = FINDINGS.read_text(encoding="utf-8")
+    table = re.search(rf"<!-- {recipe}-strong -->\n(.*?)<!-- end -->", text, re.DOTALL)[1]
     said = [[cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines()[2:]]
     found = []
-    for line in ledger_lines("jsb"):
+    for line in ledger_lines(recipe):
         if re.match(r"strong(?!.*dropout)", line[0].variant):
-            name, tried = jsb_name(line[0]), str(len(line[0].chosen_from) or "–")
+            name, tried = strong_name(line[0]), str(len(line[0].chosen_from) or "–")
             found.append([name, tried, f"{line[0].parameters:,}", *of_seeds(line)])
             eight = ("lstm", "r-transformer", "r-transformer, at 2e-4", "r-transformer, without attention")
-            assert [run.seed for run in line] == [*range(8 if name in eight else 3)]
+            assert [run.seed for run in line] == [*range(8 if recipe == "jsb" and name in eight else 3)]
             assert {run.budget for run in line} == {None}
     assert sorted([row[0].lower(), *row[2:]] for row in said) == sorted([row[0].lower(), *row[1:]] for row in found)
 
@@ -258,13 +260,13 @@ def test_the_findings_have_the_dropout_that_validation_chose_on_jsb() -> None:
     found = []
     for line in chosen:
         dropout = re.search(r"dropout=([^+]+)", line[0].variant)
-        name = jsb_name(line[0]).replace(", at 2e-4", "")
+        name = strong_name(line[0]).replace(", at 2e-4", "")
         found.append([name, dropout[1] if dropout else "0.1", str(len(line)), *of_seeds(line)])
     assert sorted([row[0].lower(), *row[1:]] for row in said) == sorted([row[0].lower(), *row[1:]] for row in found)
 
 
-def jsb_name(run: Result) -> str:
-    """The name that the findings give to a row of the search on JSB."""
+def strong_name(run: Result) -> str:
+    """The name that the findings give to a row of the variant strong."""
     variant = re.sub(r"\+dropout=[^+]+", "", run.variant)
     name = run.model + ", a convolution for each LocalRNN" * ("cell=convolution" in variant)
     name += ", without attention" * ("heads=0" in variant) + ", narrower" * ("d_model=140" in variant)
