@@ -117,11 +117,11 @@ for one in study["runs"]:
         print(f"{PARTS.get(one['variant'], one['model']):21} seed {one['seed']}: new {one['nll']['new']:.2f}, as before {one['nll']['as before']:.2f}")
 
 # %% [markdown]
-# First leave out the orange bar (the control). On new frames the R-Transformer and the TCN have the same loss. On frames that go on as before, the R-Transformer has less than a quarter of the loss of any other model. So it seems to copy earlier passages.
+# Ignore the orange bar (the control). On new frames the R-Transformer and the TCN have the same loss. On frames that go on as before, the R-Transformer has less than a quarter of the loss of any other model. So it seems to copy earlier passages.
 #
 # An R-Transformer trained without attention, or without [LocalRNN](../docs/glossary.md#localrnn) (the recurrent network in a [window](../docs/glossary.md#window)), has hardly less loss on *as before* frames than on new ones. Perhaps LocalRNN summarises the last frames, and attention finds an earlier place with the same summary, as an **induction head** does (Olsson et al., 2022).
 #
-# Does copying need recurrence? The control says no. A Transformer with relative positions copies, too: 0.94 nats on repeated passages, against 3.00 with [sinusoids](../docs/glossary.md#sinusoids). The R-Transformer has 0.69, but two seeds do not settle this. Copying has a price: if a tune goes on *otherwise*, it has 7.31 nats, and the TCN 5.65. Over all frames the control has 2.13 ± 0.18 nats, and the R-Transformer 2.21 ± 0.04. So the lead of 1.3 nats over our Transformer with sinusoids (3.51) was a lead over sinusoids.
+# Does copying need recurrence? The control says no. A Transformer with relative positions copies, too: 0.94 nats on repeated passages, against 3.00 with [sinusoids](../docs/glossary.md#sinusoids). The R-Transformer has 0.69, but two seeds do not settle this. Where a tune goes on *otherwise*, the R-Transformer has 7.31 nats and the TCN 5.65. This is no price of copying: the control has 5.38. Over all frames the control has 2.13 nats, and the R-Transformer 2.21. So the lead of 1.3 nats over our Transformer with sinusoids (3.51) was a lead over sinusoids.
 #
 # Does LocalRNN add something to relative positions? With them for both and up to 60 epochs, the R-Transformer has 1.76 ± 0.02 nats and the Transformer 1.92 ± 0.10. Each seed of the R-Transformer is better. So of 1.3 nats, 0.16 are left, and the R-Transformer is larger.
 #
