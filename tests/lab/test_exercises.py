@@ -135,6 +135,13 @@ def test_a_right_answer_may_be_a_list_or_a_flipped_array() -> None:
     assert double(lambda x: np.flip(2 * x.numpy()[::-1])).passed  # torch takes no negative strides
 
 
+def test_truths_for_numbers_and_tensors_that_are_not_stacked_are_told_so() -> None:
+    truths = exercises.induction(lambda x: exercises.induction.solution(x).bool())
+    assert not truths.passed and "torch.bool" in truths.message
+    apart = exercises.back_through_gate(lambda *given: tuple(exercises.back_through_gate.solution(*given)))
+    assert not apart.passed and "3 tensors" in apart.message and len(apart.message) < 300
+
+
 def doubled_in_place(x: Tensor) -> Tensor:
     x *= 2
     return x

@@ -167,10 +167,9 @@ def _difference(expected: Any, given: Any) -> str:
     # as floats: as truth values, 0.4 and True would be the same. NaN is like NaN, so that a hint can name an overflow
     far = ~torch.isclose(found.double(), wanted.double(), rtol=1e-4, atol=1e-5, equal_nan=True)
     if not far.any():
-        castable = torch.can_cast(found.dtype, wanted.dtype) and (found.dtype == torch.bool) == (
-            wanted.dtype == torch.bool
-        )
-        is_type_wrong = isinstance(expected, Tensor) and not castable
+        truths = [one.dtype == torch.bool for one in (wanted, found)]  # torch casts them to numbers, but lessons cannot
+        fits = truths[0] == truths[1] and torch.can_cast(found.dtype, wanted.dtype)
+        is_type_wrong = isinstance(expected, Tensor) and not fits
         return f"expected numbers of type {wanted.dtype}, got {found.dtype}" if is_type_wrong else ""
     if not isinstance(expected, Tensor):
         return both
