@@ -275,7 +275,7 @@ for ax, norm in zip(axes, ("post", "pre")):
     ax.set(title=f"{norm}-norm", xlabel="length of the sequence (training: 24)", xticks=(24, 48, 72, 96, 120), ylim=(-3, 105))
 axes[0].set(ylabel="pairs that are right (%)\ndashed: a guess")
 fig.legend(*axes[0].get_legend_handles_labels(), frameon=False, fontsize=9, loc="outside lower center", ncols=3)
-fig.suptitle("after 400 updates, at the chosen rates: with both norms, only the whole block is right at all lengths", fontsize=11)
+fig.suptitle("400 updates, chosen rates: only the whole block is right at all lengths with post-norm and with pre-norm", fontsize=11)
 plt.show()
 
 # %%

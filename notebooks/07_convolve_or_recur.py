@@ -380,7 +380,7 @@ print(f"a guess among the five symbols: {guess / 2:.3f} if only the rule or only
 #
 # With post-norm only, we would have concluded that a Transformer fails in book alone. The [control](../docs/glossary.md#control) with pre-norm shows that this is wrong. The GRU, without attention, learns
 # most of the look-up, too. But the R-Transformer learns *sooner* than this Transformer with sinusoids: after 100 updates it is ahead with the same norm, in all three problems and with every seed. After 400, the difference to the
-# pre-norm Transformer is at most about 0.01 nats. With *relative* positions, a pre-norm Transformer has 0.135 ± 0.134 nats on rule and book after 100 updates, not 0.573. At equal rates its mean is then above the R-Transformer's, but the seeds overlap (`studies/near_and_far.json`, [16](16_what_came_after.ipynb)).
+# pre-norm Transformer is at most about 0.01 nats. With *relative* positions, a pre-norm Transformer has 0.135 ± 0.134 nats on rule and book after 100 updates, not 0.573. At each of three rates its mean is then above the R-Transformer's; at two of them the seeds overlap (`studies/near_and_far.json`, [16](16_what_came_after.ipynb)).
 #
 # ## Recap
 #

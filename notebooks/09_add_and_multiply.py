@@ -408,7 +408,7 @@ for T in (50, 500, 5000, 10_000):
 # - **Without zeros:** the weighted mean is over a sequence's own steps, as in Eq. 1.
 #
 # Each number is the epoch in which a seed solved all validation sequences. If a seed had several learning rates,
-# its quickest run counts, as in the paper. ">3" is a seed that had not solved all when we stopped it after 3 epochs. In the paper's column, a percentage is
+# its quickest run counts, as in the paper (in the verdicts of [15](15_weigh_the_evidence.ipynb), the rate that a sweep chose). ">3" is a seed that had not solved all when we stopped it after 3 epochs. In the paper's column, a percentage is
 # the share solved after 100 epochs.
 #
 # **Predict.** In the paper, attention needs 3 epochs on sums of 10,000 steps. Do our runs learn this length, too?

@@ -34,7 +34,7 @@ def fastest(step, way):
 def bars(ax, step):
     ways = list(study["steps"][step]["ways"])
     ends = [0.0] * len(ways)
-    for part, colour in zip(PARTS, (plots.COLOURS[0], plots.COLOURS[1], plots.COLOURS[2], plots.COLOURS[7])):
+    for part, colour in zip(PARTS, (plots.COLOURS[0], plots.COLOURS[1], plots.COLOURS[2], plots.COLOURS[6])):
         widths = [fastest(step, way).get(part, 0) for way in ways]
         ax.barh(ways, widths, left=ends, color=colour, label=part)
         ends = [end + width for end, width in zip(ends, widths)]

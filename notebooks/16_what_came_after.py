@@ -414,7 +414,7 @@ for model, seeds in dial.items():
     print(f"{model:26} near {near:.2f}, far {far:.2f}")
 
 # %% [markdown]
-# - **After 100 updates** the R-Transformer is within 0.012 [nats](../docs/glossary.md#bit-nat) of the best loss with every seed. The Transformer is there with one seed of three. (The rate 0.003, as good after 400, has 0.015 to 0.115 after 100.) Griffin and the GRU are about 0.5 above this loss.
+# - **After 100 updates** the R-Transformer is within 0.012 [nats](../docs/glossary.md#bit-nat) of the best loss with every seed. (At the rate 0.003, as good after 400, it has 0.015 to 0.115.) The Transformer is there with one seed of three. Griffin and the GRU are about 0.5 above this loss.
 # - **After 400 updates** Griffin is within 0.03, and the GRU within 0.06.
 #
 # The two models with attention to everything are sooner. (We tried no longer window.) After 100 updates Griffin has learnt the rule (near), but not the book (far).

@@ -18,6 +18,7 @@ PLATFORM = re.compile(r"([^/]+?)_(?:LATE_)?(\d+)_(?:assignsubmission_|\d+_)")
 HIDDEN = re.compile(r"(^|/)(\.|__MACOSX/)")  # what systems add
 SOLUTION = re.compile(r"<details>\s*<summary>Solution</summary>.*?</details>\n?", re.DOTALL)
 LINK = re.compile(r"\[([^\]]+)\]\((\w+\.ipynb)(?:#[^)]*)?\)")  # to another notebook
+INDEX = "**Index:** [README](../README.md) · "  # of the whole project, most of which a student is not given
 BESIDE = re.compile(r"\.\./([\w./-]*\w)")  # a file or a folder that a cell reads, shows or links to
 
 Notebook = Path | zipfile.Path
@@ -54,7 +55,7 @@ def _for_students(source: Path, given: Set[str]) -> str:
         if cell["cell_type"] == "code":
             cell["outputs"], cell["execution_count"] = [], None
         else:
-            text = SOLUTION.sub("", "".join(cell["source"]))
+            text = SOLUTION.sub("", "".join(cell["source"])).replace(INDEX, "")
             cell["source"] = LINK.sub(lambda link: link[0] if link[2] in given else link[1], text)
     notebook["metadata"].pop("widgets", None)
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"

@@ -3,6 +3,7 @@ window.MathJax = {
   config: ["TeX-AMS-MML_HTMLorMML-full.js"],
   extensions: ["AssistiveMML.js"],
   showMathMenu: false,
+  menuSettings: { inTabOrder: false }, // there is nothing to press
   messageStyle: "none",
   MMLorHTML: { prefer: "HTML" },
   "HTML-CSS": {

@@ -9,6 +9,11 @@ async function bringToLife(place) {
   const address = new URL(`explore/${page}.html`, import.meta.url).href;
   piece.start({ ...traits, ...bytes }, element, { address, own: place.closest(".explorer") !== null });
   place.querySelector("img").remove(); // it stays where anything failed
+  // The explorers' headings come after those of the page, whichever these are.
+  const isBefore = (one) => one.compareDocumentPosition(place) & Node.DOCUMENT_POSITION_FOLLOWING;
+  const above = [...document.querySelectorAll("main :is(h1, h2)")].findLast(isBefore);
+  const levels = place.closest(".explorer") ? ["h4"] : ["h3", "h4"]; // its own page shows no title of the explorer
+  levels.forEach((kind, i) => place.querySelectorAll(kind).forEach((one) => (one.ariaLevel = Number(above.tagName[1]) + 1 + i)));
 }
 
 document.querySelectorAll(".living").forEach(bringToLife);

@@ -29,8 +29,8 @@
   const scrollByKeyboard = () => {
     const sized = new ResizeObserver((entries) => {
       for (const { target } of entries)
-        if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
-        else target.removeAttribute("tabindex");
+        if (target.scrollWidth > target.clientWidth) Object.assign(target, { tabIndex: 0, role: "group", ariaLabel: "scrolls sideways" });
+        else ["tabindex", "role", "aria-label"].forEach((name) => target.removeAttribute(name));
     });
     document.querySelectorAll("pre, .scroll, .math.block").forEach((box) => sized.observe(box));
   };

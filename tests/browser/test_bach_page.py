@@ -162,6 +162,9 @@ def test_cells_and_frames_are_described(tab: Tab, tmp_path: Path) -> None:
     expect(tab.locator(".note")).to_contain_text(f"probability {probability:.2f}")
     tab.locator("canvas").hover(position={**place(tab, 6, 60), "y": 50 + 6 * 39 + 40})
     expect(tab.locator(".note")).to_contain_text(f"{frame_costs(small_model(), ROLL)[4]:.2f} nats")
+    tab.locator("canvas").press("Home")
+    tab.locator("canvas").press("ArrowRight")
+    expect(tab.get_by_role("status").filter(has_text="Frame 2 costs")).to_be_visible()
 
 
 COPIES = """\

@@ -1,5 +1,6 @@
 """What the page of "who depends on whom" computes is what torch computes."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,18 @@ def test_outputs_and_derivatives_agree_with_torch(computed: Callable[..., Any]) 
         torch.testing.assert_close(torch.tensor(one["moved"]), expected.float(), rtol=1e-4, atol=1e-5)
 
 
+def test_a_tap_sets_a_value_and_every_change_has_a_border(tab: Tab, tmp_path: Path) -> None:
+    tab.goto(explore.depends().save(tmp_path / "a.html").as_uri())
+    bars = tab.locator("canvas").first
+    width = bars.evaluate("one => one.clientWidth")
+    for y, by in ((14, "1.00"), (78, "-1.00")):  # the ends of the scale
+        bars.click(position={"x": width * 5.5 / 24, "y": y})
+        expect(tab).to_have_url(re.compile(f"value={by.removesuffix('.00')}(&|$)"))
+    rnn, windows = (tab.locator(".line").nth(i).locator(".square.changed") for i in (0, 2))
+    expect(rnn).to_have_count(19)  # from input 6 on, however small
+    expect(windows).to_have_count(4)
+
+
 def test_a_sublayer_that_is_off_passes_on_what_it_gets(tab: Tab, tmp_path: Path) -> None:
     tab.goto(explore.depends().save(tmp_path / "a.html").as_uri())
     sentence = tab.locator(".sentence")
@@ -53,5 +66,11 @@ def test_a_sublayer_that_is_off_passes_on_what_it_gets(tab: Tab, tmp_path: Path)
     expect(sentence).to_contain_text("Input 24 is changed")
     tab.wait_for_timeout(50)
     expect(tab.get_by_text("Challenge 3 of 3")).to_be_visible()
+    colours = "squares => new Set(squares.map((one) => getComputedStyle(one).backgroundColor)).size"
+    tab.locator("canvas").first.press("Home")
+    before = tab.locator(".square").evaluate_all(colours)
+    tab.emulate_media(forced_colors="active")
+    assert tab.locator(".square").evaluate_all(colours) == before > 2
+    tab.emulate_media(forced_colors="none")
     tab.set_viewport_size({"width": 390, "height": 800})
     assert all(one.evaluate("one => one.scrollWidth <= one.clientWidth") for one in tab.locator(".switch").all())

@@ -89,3 +89,6 @@ def test_texts_stand_apart_and_within_the_picture(tab: Tab, tmp_path: Path, name
                 for canvas in tab.locator("canvas").all():
                     texts = canvas.evaluate("canvas => window.places.get(canvas)")
                     apart(texts, canvas.evaluate("canvas => canvas.width"))
+        pictures = tab.locator(".pictures")
+        if pictures.evaluate("box => box.scrollWidth > box.clientWidth"):
+            expect(pictures).to_have_attribute("tabindex", "0")  # it scrolls by keyboard

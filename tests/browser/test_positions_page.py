@@ -81,7 +81,7 @@ def test_transformer_xls_terms_are_switched_on_and_off(page: Page) -> None:
     for name in ("(b) content, distance", "(d) distance, any query"):
         page.get_by_role("checkbox", name=name).press("Space")
     expect(sentence).to_have_text(
-        "The scores are the sum of: (a) content; (c) content, any query. They do not know where a key is."
+        "Query 32. The scores are the sum of: (a) content; (c) content, any query. They do not know where a key is."
     )
     for name in ("(a) content", "(c) content, any query"):
         page.get_by_label(name).click()

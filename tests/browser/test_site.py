@@ -153,7 +153,7 @@ def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_page(tab: Tab, 
         expect(tab.locator(".living > img")).to_have_count(0)
         tab.evaluate(SHORTER)
         found = Axe().run(tab, options={"resultTypes": ["violations"]} | rules).response["violations"]
-        serious = [one for one in found if one["impact"] in ("serious", "critical")]
+        serious = [one for one in found if one["impact"] in ("serious", "critical") or one["id"] == "heading-order"]
         assert [(one["id"], node["html"]) for one in serious for node in one["nodes"]] == [], theme
     for width in (1400, 700, 390):
         tab.set_viewport_size({"width": width, "height": 900})
@@ -260,7 +260,7 @@ def test_equations_are_drawn_by_the_site_itself(tab: Tab, address: str) -> None:
     tab.wait_for_function("window.MathJax?.isReady")
     tab.wait_for_function("() => new Promise(done => MathJax.Hub.Queue(() => done(true)))")
     assert tab.locator(".MathJax").count() == tab.locator(".math.inline, .math.block").count() > 20
-    assert tab.locator(".merror, .MathJax_Error").count() == 0
+    assert tab.locator(".merror, .MathJax_Error, .MathJax[tabindex]").count() == 0
 
 
 def test_the_theme_is_kept_from_page_to_page(tab: Tab, address: str) -> None:

@@ -52,4 +52,5 @@ def test_a_link_to_a_notebook_that_is_not_handed_out_becomes_text(tmp_path: Path
     make_handout(tmp_path / "out", OWN, ["02", "03"])
     text = (tmp_path / "out" / "notebooks" / "02_slide_a_window.ipynb").read_text()
     assert "Why is the past hard to hold?" in text and "[Why is the past hard to hold?](" not in text
+    assert not (tmp_path / "out" / "README.md").exists()  # most of its links would lead nowhere
     assert "[How does a position fetch what it needs?](03_attend_to_the_past.ipynb)" in text

@@ -3,7 +3,7 @@
 
 import { axes, bitmap, disc, heatMap, SERIES } from "./chart.js";
 import { grow, load, plant, read } from "./network.js";
-import { arrows, button, canvas, checkbox, slider } from "./page.js";
+import { arrows, button, canvas, checkbox, put, slider } from "./page.js";
 import { bachs, drawCursor, drawNotes, drawOctaves, framesOf, held, LEFT, machines, noteName, places, range } from "./roll.js";
 import { turntable } from "./sound.js";
 import { sigmoid } from "./tensor.js";
@@ -84,7 +84,8 @@ export function show(page) {
   }
 
   const picture = canvas(page, {
-    label: "piano roll",
+    label: "piano roll: arrows move the cursor, space changes a note",
+    told: () => told(page.state.frame - 1, page.state.note - lowest),
     hint: "Drag the border: the model writes what is right of it. Bars: what each frame costs the model. Box: the chosen frame.",
     point(x, y) {
       const t = place.frame(x), key = place.key(y);
@@ -199,7 +200,7 @@ export function show(page) {
     drawRuler(pen, width);
     drawCells(pen, state);
     drawCursor(pen, page, place, table.frame("tune"));
-    player.textContent = plays() ? "■ Stop" : `▶ Play from frame ${state.frame}`;
+    put(player, plays() ? "■ Stop" : `▶ Play from frame ${state.frame}`);
   }
 
   function sentence({ begin, edits, ...state }) {
@@ -225,9 +226,6 @@ export function show(page) {
     draw();
     if (plays() && String(frames) !== played) playFrom(table.frame("tune")); // with the notes that the tune has now
     played = String(frames);
-    const cursor = told(state.frame - 1, state.note - lowest);
-    picture.element.ariaLabel = `Piano roll. ${cursor} Arrows move, space changes the note.`;
-    if (document.activeElement === picture.element) page.note(cursor); // the keyboard moves it
     return sentence(state);
   };
 }

@@ -1,6 +1,6 @@
 // Bach or machine? Pairs of tunes to hear; the reader says which one Bach wrote.
 
-import { button, canvas, checkbox } from "./page.js";
+import { button, canvas, checkbox, put } from "./page.js";
 import { bachs, drawCursor, drawNotes, drawOctaves, framesOf, held, machines, places, range } from "./roll.js";
 import { turntable } from "./sound.js";
 
@@ -48,7 +48,7 @@ export function show(page) {
     const { pen, width } = picture.begin(2 * (HIGH + GAP));
     NAMES.forEach((name, i) => {
       drawTune(pen, width, i);
-      players[i].textContent = plays(i) ? "■ Stop" : `▶ Play ${name}`;
+      put(players[i], plays(i) ? "■ Stop" : `▶ Play ${name}`);
     });
   }
 

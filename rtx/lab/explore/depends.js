@@ -18,6 +18,7 @@ const STYLE = `
   white-space: nowrap; text-align: left; }
 .rtx-page .line { display: contents; }
 .rtx-page .square { height: 19px; border: 1px solid var(--rtx-faint); }
+.rtx-page .square.changed { border-color: var(--rtx-ink); }
 .rtx-page .off .square { opacity: 0.35; }
 .rtx-page .legend { font-size: 13px; margin-top: 10px; }
 .rtx-page .legend span { display: inline-block; width: 100px; height: 10px; margin: 0 6px; }
@@ -56,7 +57,7 @@ export function show(page) {
     grab(x, y, first) {
       const { chosen } = page.state, here = positionAt(x);
       if (first) from = y;
-      if (first && here !== chosen) return { chosen: here, value: far(base[here - 1]) };
+      if (first) return here === chosen ? { value: valueAt(y) } : { chosen: here, value: far(base[here - 1]) };
       return Math.abs(y - from) > 2 ? { value: valueAt(y) } : undefined;
     },
     key(name) {
@@ -79,7 +80,7 @@ export function show(page) {
     } }));
     return { model, layer, button, squares, line: make("div", {}, button, ...squares) };
   }));
-  const style = `grid-template-columns: ${LEFT}px repeat(${T}, 1fr)`, scale = make("span");
+  const style = `grid-template-columns: minmax(${LEFT}px, max-content) repeat(${T}, 1fr)`, scale = make("span");
   const stage = make("div", { className: "stage", style, onpointerleave: () => page.note(HINT) });
   stage.append(make("span", { textContent: "drag a bar" }), picture.element);
   rows.forEach(({ model, layer, line, squares }, i) => {
@@ -88,7 +89,7 @@ export function show(page) {
     squares.forEach(({ style }, t) => style.setProperty("--wait", `${40 * i + 6 * t}ms`));
   });
   const task = make("p", { ariaLive: "polite" });
-  page.show(stage, make("div", { className: "legend" }, "a change of 0.0001", scale, "1 (logarithmic); empty: none"), task);
+  page.show(stage, make("div", { className: "legend" }, "a change of 0.0001", scale, "1 (logarithmic); pale border: no change"), task);
   page.style(STYLE);
   page.longest = 2000;
 
@@ -100,7 +101,7 @@ export function show(page) {
     pen.strokeRect(0, yOf(0), width, 0);
     base.forEach((number, t) => {
       const here = t + 1 === chosen;
-      pen.fillStyle = here ? SERIES[1] : page.faint;
+      pen.fillStyle = here ? SERIES[1] : "#808080";
       pen.fillRect(...bar(t, here ? value : number));
       if (!here) return;
       disc(pen, (t + 0.5) * across, yOf(value), Math.min(9, across / 2 + 1));
@@ -121,7 +122,10 @@ export function show(page) {
       const away = off.includes(layer.name);
       Object.assign(button, { ariaPressed: !away, textContent: `${away ? "☐" : "☑"} ${layer.text}` });
       line.className = away ? "line off" : "line";
-      squares.forEach(({ style }, t) => (style.background = css(blues(away ? 0 : shade(table[i][t]), page.dark))));
+      squares.forEach(({ style, classList }, t) => {
+        style.background = css(blues(away ? 0 : shade(table[i][t]), page.dark));
+        classList.toggle("changed", !away && table[i][t] > 0);
+      });
     });
     scale.style.background = `linear-gradient(to right, ${[0.08, 0.5, 1].map((share) => css(blues(share, page.dark)))})`;
   }

@@ -7,15 +7,21 @@ const STYLE = `
 .rtx-page .facts th { border-bottom: 1px solid currentColor; }
 .rtx-page td button { background: none; border: 1px solid transparent; padding: 1px 6px; border-radius: 3px;
   text-decoration: underline; text-underline-offset: 3px; }
+.rtx-page .behind { white-space: normal; }
 .rtx-page td button[aria-pressed=true] { border-color: currentColor; }`;
 
+/** A number of ours beside the paper's, in one sentence. */
+function compare({ model, variant, paper, ours, seeds }) {
+  const theirs = paper === "-" ? "the paper has no number" : `the paper has ${paper}`;
+  return seeds ? `${model}, ${variant}: ${theirs}, ours is ${ours}.` : `${model}: ${theirs}; it has not been run here.`;
+}
+
+/** What is behind it. */
 function describe({ metric, validated }, row) {
-  const paper = row.paper === "-" ? "The paper has no number" : `The paper has ${row.paper}`;
-  if (!row.seeds) return `${row.model}: ${paper}; it has not been run here. To run it: ${row.command}`;
-  const seeds = row.seeds.includes(",") ? `seeds ${row.seeds}, mean ± sd` : `seed ${row.seeds}`;
-  return `${row.model}: ${paper}, ours is ${row.ours} (${metric}; validation ${row.validation} ${validated}, ` +
-    `epoch ${row.epoch}, ${seeds}), variant ${row.variant}, budget ${row.budget}, ${row.parameters} parameters, on ${row.hardware}. ` +
-    `To run it again: ${row.command}`;
+  if (!row.seeds) return `To run it: ${row.command}`;
+  const seeds = row.seeds.includes(",") ? `Seeds ${row.seeds}, mean ± sd` : `Seed ${row.seeds}`;
+  return `${seeds}; ${metric}; validation ${row.validation} ${validated}, epoch ${row.epoch}; budget ${row.budget}, ` +
+    `${row.parameters} parameters, on ${row.hardware}. To run it again: ${row.command}`;
 }
 
 /** How many models of a table have been run. */
@@ -32,18 +38,21 @@ export function show(page) {
   page.style(STYLE);
   page.show(title, make("table", { className: "facts" }, make("thead", {}, head), body));
 
-  const line = ({ model, paper, ours, variant, budget, cell }) => {
+  /** A row, and below the chosen one what is behind it. */
+  const line = (table, given) => {
+    const { model, paper, ours, variant, budget, cell } = given;
     const ariaPressed = page.state.cell === cell, onclick = () => page.set({ cell });
-    const button = make("button", { textContent: ours, ariaPressed, onclick });
-    return make("tr", {}, ...[model, paper, button, variant, budget].map((content) => make("td", {}, content)));
+    const button = make("button", { textContent: ours, ariaLabel: `${model}, ${variant}: ${ours}`, ariaPressed, onclick });
+    const row = make("tr", {}, ...[model, paper, button, variant, budget].map((content) => make("td", {}, content)));
+    return ariaPressed ? [row, make("tr", {}, make("td", { colSpan: names.length, className: "behind", textContent: describe(table, given) }))] : [row];
   };
   return (state) => {
     const table = page.data[state.table], buttons = () => [...body.querySelectorAll("button")];
     title.textContent = `${table.source}: ${table.metric}; the ${table.best} is best.`;
     const focused = buttons().indexOf(document.activeElement);
-    body.replaceChildren(...table.rows.map(line));
+    body.replaceChildren(...table.rows.flatMap((row) => line(table, row)));
     buttons()[focused]?.focus(); // they were made anew
     const chosen = table.rows.find(({ cell }) => cell === state.cell);
-    return chosen ? describe(table, chosen) : `${filled(table)} models have been run. Choose a number of ours.`;
+    return chosen ? compare(chosen) : `${filled(table)} models have been run. Choose a number of ours.`;
   };
 }

@@ -2,7 +2,7 @@
 // Without a kernel the form and the buttons are hidden, and the recording plays.
 
 import { SERIES } from "./chart.js";
-import { checkbox, make, numberInput, select, textInput } from "./page.js";
+import { checkbox, make, numberInput, put, select, textInput } from "./page.js";
 import { show as recording } from "./recording.js";
 
 const STYLE = `
@@ -43,7 +43,7 @@ export function show(page) {
     runs.hidden = !rows.length;
     if (!rows.length) return;
     const { more: text } = rows.at(seen), names = Object.keys(rows[0]).filter((name) => name !== "more");
-    if (more.textContent !== text) more.textContent = text;
+    put(more, text);
     const head = make("tr", {}, ...["", ...names].map((textContent) => make("th", { scope: "col", textContent })));
     const lines = rows.map((row, i) => {
       const square = make("td", { textContent: "■", style: `color: ${SERIES[i % SERIES.length]} !important` });
@@ -57,7 +57,7 @@ export function show(page) {
     const sentence = play(state), busy = doing === "running" || doing === "paused";
     if (page.kernel && JSON.stringify(form) !== built) build(form);
     for (const box of fields.children) box.put();
-    if (status.textContent !== said) status.textContent = said;
+    put(status, said);
     train.disabled = doing === "running";
     pause.disabled = stop.disabled = !busy;
     clear.disabled = busy || doing === "new";

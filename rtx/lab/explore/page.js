@@ -46,7 +46,10 @@ const STYLE = `
 .rtx-page .facts :is(th, td) { text-align: left; padding: 2px 14px 2px 0; background: none; color: inherit; }
 .rtx-page .note, .rtx-page .caption { font-size: 14px; }
 .rtx-page .note { min-height: 1.45em; }
-.rtx-page .said { min-width: 0; overflow-wrap: anywhere; }`;
+.rtx-page .said { min-width: 0; overflow-wrap: anywhere; }
+@media (forced-colors: active) { /* colours that are data stay */
+  .rtx-page :is(.square, .legend span, .tokens span, .letters span, .numbers td) { forced-color-adjust: none; }
+}`;
 
 /** A share from 0 to 1 in percent; a small one with a digit more. */
 export const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
@@ -56,6 +59,9 @@ export const decimals = (value, count) => Number(value.toFixed(count)).toFixed(c
 
 /** A token of a text, with a sign for what is not seen in print. */
 export const printed = (token) => ({ " ": "␣", "\n": "⏎", "": "·", "<unk>": "?" })[token] ?? token;
+
+/** Put a text into an element; nothing is read aloud again if it is there already. */
+export const put = (element, text) => element.textContent === text || (element.textContent = text);
 
 /** An element with properties and children. */
 export const make = (kind, facts = {}, ...children) => {
@@ -98,6 +104,7 @@ function playButton(page, name, input, label, seconds) {
     clearInterval(timer);
     timer = on && setInterval(next, (1000 * seconds * input.step) / (input.max - input.min));
     Object.assign(button, { textContent: on ? "❚❚" : "▶", ariaLabel: `${on ? "pause" : "play"} ${label}` });
+    page.announce(!on); // read aloud, ten sentences in a second would queue
   }
   function next() {
     if (isAtEnd() || !button.isConnected) play(false);
@@ -158,15 +165,16 @@ export function button(page, text, act) {
  *
  * A reader changes the state in the picture itself: `grab(x, y, first, event)` is called when the pointer is pressed and
  * while it is dragged, `key(name, event)` when a key is pressed while the picture has the focus. Both return what to set,
- * or nothing.
+ * or nothing. `told()` says where the keys have moved to.
  *
  * In the update, `begin(height, least)` clears it and returns { pen, width }, in CSS pixels. A page narrower than `least`
  * scrolls it.
  */
-export function canvas(page, { label, hint = "", point = () => "", grab, key }) {
+export function canvas(page, { label, hint = "", point = () => "", grab, key, told = () => "" }) {
   const element = make("canvas", { role: key ? "application" : "img", ariaLabel: label, className: grab ? "held" : "" });
-  let under = null; // where the pointer is
-  const tell = () => page.note((under && point(...under)) || hint);
+  let under = null, keyed = false; // where the pointer is; whether a key moved last
+  const byKey = () => keyed && document.activeElement === element && told();
+  const tell = () => page.note((under ? point(...under) : byKey()) || hint);
   const change = (values) => values && page.set(values);
   page.show(element);
   page.drawn(() => (under || hint) && tell());
@@ -182,7 +190,7 @@ export function canvas(page, { label, hint = "", point = () => "", grab, key }) 
   element.onkeydown = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const values = key?.(event.key, event);
-    if (values) event.preventDefault(), change(values);
+    if (values) event.preventDefault(), ([under, keyed] = [null, true]), change(values);
   };
   if (key) element.tabIndex = 0;
   return {
@@ -272,13 +280,14 @@ function footer(page, model, address, said) {
  */
 export function mount(show, model, el, { address = "", own = false, kernel = false } = {}) {
   const controls = make("div", { className: "row controls" }), pictures = make("div", { className: "pictures" });
-  const sentence = make("p", { className: "sentence", ariaLive: "polite" }), note = make("p", { className: "note" });
+  const sentence = make("p", { className: "sentence", ariaLive: "polite" }), note = make("p", { className: "note", role: "status" });
   const said = make("span", { className: "said", role: "status" }), title = model.get("title");
   const box = make("div", { className: "rtx-page", role: "group", ariaLabel: title }, make("style", { textContent: STYLE }));
   box.addEventListener("focusin", keepKeys);
+  box.onblur = () => box.removeAttribute("tabindex"); // a click beside the controls is the notebook's
 
   const puts = {}, drawns = [], ends = [];
-  let update = () => "", read = {}, writing = 0;
+  let update = () => "", read = {}, settling = 0;
   const page = {
     kernel,
     longest: 0,
@@ -291,7 +300,8 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
       return read.data;
     },
     get state() { return model.get("state"); },
-    note: (text) => (note.textContent = text),
+    note: (text) => put(note, text),
+    announce: (on) => ((sentence.ariaLive = on ? "polite" : "off"), on && sentence.replaceChildren(sentence.textContent)),
     style: (text) => box.append(make("style", { textContent: text })),
     draw: () => redraw(),
     show: (...elements) => pictures.append(...elements),
@@ -324,13 +334,19 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
     const state = page.state, text = update(state);
     for (const [name, put] of Object.entries(puts)) put(state[name]);
     if (sentence.textContent !== text) sentence.textContent = text, (said.textContent = "");
-    if (focused?.disabled && box.contains(focused)) box.querySelector("button:enabled").focus(); // it was pressed
+    if (focused?.disabled && box.contains(focused)) (box.tabIndex = -1), box.focus(); // it was pressed; another would act at the next Enter
     drawns.forEach((tell) => tell()); // what is under the pointer may be another now
-    clearTimeout(writing);
-    // a little later, because WebKit allows 100 changes in 10 seconds
-    if (own) writing = setTimeout(() => history.replaceState(null, "", `#${written(page.state, page.opened)}`), 300);
+    clearTimeout(settling);
+    settling = setTimeout(settle, 300);
     box.dispatchEvent(new CustomEvent("rtx-drawn", { bubbles: true, detail: performance.now() - begun }));
   };
+  /** A little later, because WebKit allows 100 changes of an address in 10 seconds, and a width that is asked for costs a layout. */
+  function settle() {
+    if (own) history.replaceState(null, "", `#${written(page.state, page.opened)}`);
+    const isWide = pictures.scrollWidth > pictures.clientWidth; // so that it is scrolled by keyboard, too
+    Object.assign(pictures, isWide ? { tabIndex: 0, role: "group", ariaLabel: "pictures, scroll sideways" } : { role: null, ariaLabel: null });
+    if (!isWide) pictures.removeAttribute("tabindex");
+  }
   update = show(page);
   const events = ["change:state", "change:data"], resized = new ResizeObserver(redraw);
   for (const name of events) model.on(name, redraw);
@@ -357,7 +373,7 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
     for (const name of events) model.off(name, redraw);
     scheme.removeEventListener("change", redraw);
     removeEventListener("hashchange", follow);
-    clearTimeout(writing);
+    clearTimeout(settling);
     ends.forEach((act) => act());
     for (const one of [resized, themed]) one.disconnect();
   };

@@ -54,9 +54,12 @@ export function board(page, options) {
       const wide = box.width / columns, tall = box.height / rows.length;
       const y = [begin + (rows.length - 0.5) * step, begin - 0.5 * step];
       axes(pen, page, box, { ...texts, x: [0.5, columns + 0.5], y, grid: false });
-      Object.assign(pen, { fillStyle: SERIES[1], strokeStyle: SERIES[1], lineWidth: 2.5 });
+      pen.fillStyle = SERIES[1];
       for (const column of marks) pen.fillRect(box.x + (column + 0.5) * wide - 1, box.y - 5, 3, 5);
-      if (sets) pen.strokeRect(box.x, box.y + Math.min(place(sets), rows.length - 1) * tall, box.width, tall);
+      for (const [strokeStyle, lineWidth] of sets ? [["#fff", 5], ["#000", 2.5]] : []) { // one of them is seen on any colour
+        Object.assign(pen, { strokeStyle, lineWidth });
+        pen.strokeRect(box.x - 1, box.y + Math.min(place(sets), rows.length - 1) * tall - 1, box.width + 2, tall + 2);
+      }
       return (px, py) => {
         const row = Math.floor((py - box.y) / tall), column = Math.floor((px - box.x) / wide), value = rows[row][column];
         const told = say ?? (() => `row ${row + 1}, column ${column + 1}: ${short(value)}`);

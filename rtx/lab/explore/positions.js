@@ -26,7 +26,7 @@ export function show(page) {
     "products of sinusoids": {
       rows: () => sinusoids.map((one) => sinusoids.map((other) => dot(one, other) / (D / 2))),
       names: ["position s", "position t"],
-      say: () => "A diagonal is a distance, and has one colour: the product of two positions depends on that alone.",
+      say: (t) => `Position ${t + 1}. A diagonal is a distance, and has one colour: the product of two positions depends on that alone.`,
     },
     "Shaw's distances": {
       rows: ({ clip }) => terms.map((row, t) => row.map((_, s) => distances[t][Math.min(clip, t - s)])),
@@ -44,7 +44,7 @@ export function show(page) {
         const on = LABELS.filter((_, i) => state[TERMS[i]]);
         if (!on.length) return `All terms are off: query ${t + 1} gives the same weight to each of its keys.`;
         const blind = !state.content_position && !state.global_position;
-        return `The scores are the sum of: ${on.join("; ")}.${blind ? " They do not know where a key is." : ""}`;
+        return `Query ${t + 1}. The scores are the sum of: ${on.join("; ")}.${blind ? " They do not know where a key is." : ""}`;
       },
     },
   };

@@ -26,6 +26,7 @@ export function show(page) {
     let whole;
     const places = { // a page on which the value of a control is the place of a value of ours
       set: (to) => page.set(move(name, to[name])),
+      announce: page.announce,
       control: (_, put, element) => page.control(name, () => put(place(name)), (whole = element)),
     };
     const text = (i) => String(values(name)[i]);

@@ -13,6 +13,7 @@ const STYLE = `
 .rtx-page .next { display: grid; grid-template-columns: repeat(${SHOWN}, 1fr); gap: 4px; max-width: 420px; min-height: 28px; }
 .rtx-page .next button { font: 14px ui-monospace, monospace; padding: 1px; }`;
 
+const strongest = (values) => values.indexOf(Math.max(...values));
 const sum = (values) => values.reduce((total, one) => total + one, 0);
 
 export function show(page) {
@@ -42,7 +43,7 @@ export function show(page) {
   });
   page.show(place);
   page.style(STYLE);
-  page.longest = 2700;
+  page.longest = 3300;
   place.onpointerover = place.onpointerleave = ({ target }) => page.note(target.title);
   place.onkeydown = (event) => {
     const { letters, count } = parts(), moved = arrows(event.key, ["count", count, 1, letters.length]);
@@ -97,11 +98,13 @@ export function show(page) {
     writer.disabled = count === longest;
   }
 
-  /** In words: the likeliest letter, and the part of all changes that letters far back make. */
-  function told({ next, changes }, name) {
+  /** In words: the likeliest letter, the letter that changes it most, and the part of all changes that far letters make. */
+  function told({ next, changes }, name, letters) {
     if (!next) return `${name}: reading …`;
-    const best = next.indexOf(Math.max(...next)), far = changes && sum(changes.slice(0, -FAR)) / (sum(changes) || 1);
-    return `${name}: “${printed(symbols[best])}” (${percent(next[best])})${changes ? `, far ${percent(far)}` : ""}`;
+    const best = strongest(next), likeliest = `${name}: “${printed(symbols[best])}” (${percent(next[best])})`;
+    if (!changes?.length) return likeliest;
+    const most = strongest(changes), far = sum(changes.slice(0, -FAR)) / (sum(changes) || 1);
+    return `${likeliest}, most from “${printed(letters[most])}” ${changes.length - most} back, far ${percent(far)}`;
   }
 
   return (state) => {
@@ -113,7 +116,7 @@ export function show(page) {
     rows.forEach((row, i) => drawRow(row, found[i], { letters, count }));
     whole.disabled = count === letters.length;
     const strange = letters.filter((letter) => !symbols.includes(letter)).length;
-    const sentence = models.map(({ name }, i) => told(found[i], name)).join("; ");
+    const sentence = models.map(({ name }, i) => told(found[i], name, letters)).join("; ");
     place.ariaBusy = found.some(({ changes }) => !changes); // a worker is not done
     return [
       `The likeliest next letter, and the share of the influence that far letters have (over ${FAR} back). ${sentence}.`,

@@ -54,9 +54,12 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"] | None = None) -> Recordin
         table = normalize(seen.derivatives, p=1)  # each row as shares
         # what only a changed input shows has no derivative: it gets the faintest colour
         table = torch.where(seen.changed, table.clamp(min=1e-4), table)
-        return f"{part}. {seen.verdict}{told}", [
+        row = table[output - 1]
+        moves = (row.nonzero().flatten() + 1).tolist()
+        inputs = f"inputs {moves[0]} to {moves[-1]}, most by {int(row.argmax()) + 1}" if moves else "no input"
+        return f"{part}. {seen.verdict} Output {output} is moved by {inputs}.{told}", [
             Panel("heat", table, title, "input s", "output t", y=(1e-4, 1), log=True, sets="output"),
-            Panel("bars", table[output - 1], "the inputs of output t", "input s", "share", y=(0, 1)),
+            Panel("bars", row, "the inputs of output t", "input s", "share", y=(0, 1)),
         ]
 
     texts = [f"{name} (leaks)" if name in leaking else name for name in parts]
