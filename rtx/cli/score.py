@@ -50,7 +50,7 @@ def score(
 
     read = read_own(texts)
     if csv:
-        check_output("csv", csv, read)
+        check_output("csv", csv, [*read, checkpoint])
     network, card = load_checkpoint(checkpoint).float().to(options.device()), read_card(checkpoint)
     if not isinstance(network, LanguageModel) or "context" not in task_arguments(card["task"]):
         raise ValueError(f"{checkpoint}: expected a model of a text, got one of {card['task']}; see rtx evaluate")
@@ -80,7 +80,7 @@ def score(
             typer.echo(printable(f"{row.tokens:>9,}  {row.unknown:>6.1%} {scores}  {place}"))
     if csv:
         writer(content := StringIO(newline="")).writerows([Row._fields, *table])
-        write_whole(csv, content.getvalue().encode())
+        write_whole(csv, content.getvalue().encode(errors="backslashreplace"))
 
 
 def _training_text(checkpoint: Path) -> "Tensor | None":

@@ -141,7 +141,7 @@ def found_to_resume(folder: Path, resume: bool) -> bool:
     if resume and not found:
         log.warning("there is no checkpoint in %s yet: the run starts from its beginning", folder)
     if not resume and found and not (folder / "best.safetensors").exists():
-        raise ValueError(f"{folder} holds an unfinished run: continue it with --resume, or remove the folder")
+        raise ValueError(f"{folder} holds an unfinished run: continue it with --resume, or remove its last.ckpt")
     return resume and found
 
 

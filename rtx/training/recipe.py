@@ -172,6 +172,10 @@ def parse_setting(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not key or not value:
         raise ValueError(f"--set: expected key=value, got {text!r}")
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # the name of a file that an old archive left in another encoding
+        raise ValueError(f"--set: expected UTF-8, as the ledger's files are, got {text!r}; rename the file") from None
     if key == "path" and not value.startswith(("[", '"', "'")):
         return key, value
     if value.strip().lower() in ("true", "false"):  # TOML does not know True, as Python writes it

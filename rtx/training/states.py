@@ -64,7 +64,7 @@ def load_state(path: Path) -> dict[str, Any]:
     content = memoryview(path.read_bytes())
     whole, digest = content[:-DIGEST], bytes(content[-DIGEST:])
     if hashlib.sha256(whole).digest() != digest:
-        raise CannotGoOn(f"{path}: the checkpoint is damaged; remove {path.parent} and train again")
+        raise CannotGoOn(f"{path}: the checkpoint is damaged; remove it and train again")
     return torch.load(io.BytesIO(whole), map_location="cpu", weights_only=True)
 
 

@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import os
 import pickle
 from pathlib import Path
 
@@ -124,6 +125,8 @@ def test_folders_and_files_of_the_command_become_the_path(tmp_path, monkeypatch)
         (setting,) = own_files("text", paths, None)
         assert parse_setting(setting) == ("path", paths if paths[1:] else paths[0])
     assert own_files("music", None, ["songs/"]) == own_files("music", None, ["./songs"]) == ["path=songs"]
+    with pytest.raises(ValueError, match="dcff"):
+        parse_setting(*own_files("text", [os.fsdecode(b"\xff.txt")], None))
     with pytest.raises(ValueError, match="nottingham"):
         own_files("nottingham", ["my.txt"], None)
 
@@ -305,6 +308,9 @@ def test_a_text_is_scored_as_the_test_split_is(story, command, unit):
     assert [row["line"] for row in lines] == numbers and rows[-1]["file"] == "all"
     assert sum(int(row["tokens"]) for row in lines) == int(whole["tokens"]) and float(lines[-1]["unknown"]) > 0
     assert all(float(row["bigram"]) > 0 for row in rows)
+    assert command("score", path, "a.txt", "--csv", path)[0] == 2 and load_checkpoint(path)
+    Path("a.txt").rename(odd := os.fsdecode(b"\xff.txt"))
+    assert command("score", path, odd, "--csv", "scores.csv")[0] == 0 and "udcff" in Path("scores.csv").read_text()
 
 
 def test_without_the_training_text_a_score_has_no_bigram(story, command):
