@@ -37,7 +37,7 @@ def grade(
 ) -> None:
     """Grade students' notebooks with the checks of the installed rtx.
 
-    On Linux with Landlock and libseccomp, their code runs in a process without rights.
+    On Linux 6.2 or newer with Landlock and libseccomp, their code runs in a process without rights.
 
     docs/teaching.md says what this process cannot do, and when you need a container.
     """
@@ -48,7 +48,8 @@ def grade(
 
     check_output("csv", csv, [folder])
     if not can_confine():
-        typer.echo("rtx: without Landlock and libseccomp, a student's code has your rights. Use a container.", err=True)
+        needed = "Landlock (Linux 6.2 or newer) and libseccomp"
+        typer.echo(f"rtx: without {needed}, a student's code has your rights. Use a container.", err=True)
     grades: list[Grade] = []
     for student, group in groupby(grade_folder(folder, notebooks, only or (), seconds), lambda each: each.student):
         of_student = list(group)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rtx.classroom import grading
+from rtx.classroom import confine, grading
 from rtx.classroom.confine import can_confine
 from rtx.classroom.grading import Grade, grade_folder, to_csv
 from rtx.classroom.notebooks import chosen_notebooks, code_cells, exercises_of, handed_in, needed_cells
@@ -73,8 +73,10 @@ HANDED_IN = {
 
 # a function that raises the names of the attacks that are not refused
 ATTACK = """
-import ctypes, os, resource, signal, socket, subprocess, threading
+import ctypes, fcntl, os, resource, signal, socket, struct, subprocess, threading
 TARGET, NEIGHBOUR, LIBC = {target!r}, {neighbour!r}, ctypes.CDLL(None)
+PIPE, SPACE = os.pipe()[0], bytes(999)
+KEYCTL = dict(x86_64=250).get(os.uname().machine, 219)
 def succeed(result):
     if result < 0:
         raise PermissionError
@@ -91,6 +93,10 @@ ATTACKS = {{
     "fill the disk": lambda: open("/tmp/rtx-full", "wb"),
     "fill shared memory": lambda: open("/dev/shm/rtx-full", "wb"),
     "fill System V's memory": lambda: succeed(LIBC.shmget(0, 1 << 20, 0o600)),
+    "control System V's memory": lambda: succeed(LIBC.shmctl(0, 3, SPACE)),
+    "control System V's messages": lambda: succeed(LIBC.msgctl(0, 3, SPACE)),
+    "control System V's semaphores": lambda: succeed(LIBC.semctl(0, 0, 3, SPACE)),
+    "find the teacher's keys": lambda: succeed(LIBC.syscall(KEYCTL, 0, -4, 0)),
     "change rights by a new system call": lambda: succeed(LIBC.syscall(452, -100, TARGET.encode(), 0, 0)),
     "read a neighbour": lambda: open(NEIGHBOUR),
     "read the teacher's files": lambda: os.listdir(os.path.dirname(TARGET)),
@@ -101,6 +107,8 @@ ATTACKS = {{
     "start a program": lambda: subprocess.run(["true"]),
     "start a thread": lambda: threading.Thread(target=print).start(),
     "kill the parent": lambda: os.kill(os.getppid(), signal.SIGKILL),
+    "let the kernel kill the parent": lambda: fcntl.fcntl(PIPE, fcntl.F_SETOWN, os.getppid()),
+    "let it kill the parent's group": lambda: fcntl.fcntl(PIPE, 15, struct.pack("ii", 1, os.getppid())),
     "limit the parent": lambda: resource.prlimit(os.getppid(), resource.RLIMIT_CPU, (0, 0)),
     "raise the limits": lambda: resource.setrlimit(resource.RLIMIT_AS, (-1, -1)),
 }}
@@ -110,8 +118,8 @@ def stacked_reach(layers, window):
         try:
             attack()
             reached.append(name)
-        except (PermissionError, RuntimeError, ValueError):  # Python reports a refusal in these ways
-            pass
+        except (PermissionError, RuntimeError, ValueError):
+            pass  # Python reports a refusal in these ways
     assert not reached, reached
     return layers * (window - 1) + 1
 """
@@ -198,6 +206,11 @@ def test_a_notebook_gets_its_own_grade(graded: dict[str, dict[str, Grade]], name
 @pytest.mark.skipif(not can_confine(), reason="rtx class grade says so on this system")
 def test_attacks_are_refused(graded: dict[str, dict[str, Grade]]) -> None:
     assert graded["attacks"]["stacked_reach"].result == "passed", graded["attacks"]["stacked_reach"]
+
+
+def test_landlock_that_lets_code_empty_files_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confine, "_landlock_version", lambda: 2)
+    assert not can_confine()
 
 
 def test_all_solutions_pass_in_the_process_without_rights(graded: dict[str, dict[str, Grade]]) -> None:
