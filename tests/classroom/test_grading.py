@@ -7,6 +7,9 @@ import os
 import re
 import zipfile
 from collections.abc import Iterator
+from contextlib import nullcontext
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -17,7 +20,7 @@ from rtx.classroom.grading import Grade, grade_folder, to_csv
 from rtx.classroom.notebooks import chosen_notebooks, code_cells, exercises_of, handed_in, needed_cells
 from rtx.cli import classroom
 
-OWN, RUN = Path(__file__).parents[2] / "notebooks", grading.run
+OWN, SEND = Path(__file__).parents[2] / "notebooks", Connection.send
 WINDOW = "02_slide_a_window.ipynb"
 HEAD = "def stacked_reach(layers, window): "
 RIGHT = HEAD + "return layers * (window - 1) + 1\n"
@@ -64,6 +67,8 @@ HANDED_IN = {
     "patches": ("failed", "5", PATCH + WRONG + CHECK),
     "replaces the check": ("failed", "stacked_reach", "exercises.stacked_reach = print\n" + WRONG + CHECK),
     "forges": ("failed", "5", FORGE + CHECK),
+    "forges the first case": ("failed", "got 1", FORGE.replace('"5", "5", "5", "5"', "4") + CHECK),
+    "floods": ("failed", "2,000,000", HEAD + "return [[]] * 1_000_000\n" + CHECK),
     "exits": ("failed", "SystemExit", HEAD + "raise SystemExit\n" + CHECK),
     "dies": ("failed", "3", "import os\n" + HEAD + "os._exit(3)\n" + CHECK),
     "loops": ("failed", str(SHORT), HEAD + "\n    while True: pass\n" + CHECK),
@@ -73,7 +78,8 @@ HANDED_IN = {
 
 # a function that raises the names of the attacks that are not refused
 ATTACK = """
-import ctypes, fcntl, os, resource, signal, socket, struct, subprocess, threading
+import ctypes, fcntl, gc, os, resource, signal, socket, struct, subprocess, threading
+from multiprocessing.synchronize import SemLock
 TARGET, NEIGHBOUR, LIBC = {target!r}, {neighbour!r}, ctypes.CDLL(None)
 PIPE, SPACE = os.pipe()[0], bytes(999)
 KEYCTL = dict(x86_64=250).get(os.uname().machine, 219)
@@ -109,7 +115,9 @@ ATTACKS = {{
     "kill the parent": lambda: os.kill(os.getppid(), signal.SIGKILL),
     "let the kernel kill the parent": lambda: fcntl.fcntl(PIPE, fcntl.F_SETOWN, os.getppid()),
     "let it kill the parent's group": lambda: fcntl.fcntl(PIPE, 15, struct.pack("ii", 1, os.getppid())),
+    "hold the grader's locks": lambda: next(each for each in gc.get_objects() if issubclass(type(each), SemLock)),
     "limit the parent": lambda: resource.prlimit(os.getppid(), resource.RLIMIT_CPU, (0, 0)),
+    "read the teacher's environment": lambda: os.environ["TEACHERS_TOKEN"],
     "raise the limits": lambda: resource.setrlimit(resource.RLIMIT_AS, (-1, -1)),
 }}
 def stacked_reach(layers, window):
@@ -118,7 +126,7 @@ def stacked_reach(layers, window):
         try:
             attack()
             reached.append(name)
-        except (PermissionError, RuntimeError, ValueError):
+        except (PermissionError, RuntimeError, ValueError, LookupError, StopIteration):
             pass  # Python reports a refusal in these ways
     assert not reached, reached
     return layers * (window - 1) + 1
@@ -150,10 +158,11 @@ def solve(source: Path, place: Path) -> None:
     (place / source.name).write_text(json.dumps(notebook))
 
 
-def run_briefly(check: str, cells: list[str], seconds: int) -> bytes:
-    """Run an exercise as the grader does, but end those soon that would never end. Runs in the grader's process."""
+def send_briefly(server: Connection, asked: tuple[str, list[str], int]) -> None:
+    """Ask for an exercise as the grader does, but end those soon that would never end."""
+    check, cells, seconds = asked
     endless = any("while True" in cell or "sleep(99)" in cell for cell in cells)
-    return RUN(check, cells, SHORT if endless else seconds)
+    SEND(server, (check, cells, SHORT if endless else seconds))
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +193,8 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Grad
     (folder / "class" / "link" / WINDOW).symlink_to(OWN / WINDOW)
     found: dict[str, dict[str, Grade]] = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grading, "run", run_briefly)
+        patch.setattr(Connection, "send", send_briefly)
+        patch.setenv("TEACHERS_TOKEN", "secret")
         for each in grade_folder(folder / "class", OWN, seconds=LONG):
             found.setdefault(each.student, {})[each.exercise] = each
     now = os.stat(target)
@@ -211,6 +221,17 @@ def test_attacks_are_refused(graded: dict[str, dict[str, Grade]]) -> None:
 def test_landlock_that_lets_code_empty_files_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confine, "_landlock_version", lambda: 2)
     assert not can_confine()
+
+
+def test_the_end_of_the_process_that_runs_code_ends_the_grading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hand_in(tmp_path / "ann", RIGHT + CHECK)
+    ours, theirs = Pipe()
+    theirs.close()
+    monkeypatch.setattr(grading, "_server", lambda: nullcontext(ours))
+    with pytest.raises(ChildProcessError):
+        list(grade_folder(tmp_path, OWN, ["02"]))
 
 
 def test_all_solutions_pass_in_the_process_without_rights(graded: dict[str, dict[str, Grade]]) -> None:
