@@ -52,6 +52,7 @@ HANDED_IN = {
     "no check": ("failed", "stacked_reach", RIGHT),
     "other cells": ("passed", "", "one = 1", "while True: pass", RIGHT.replace("+ 1", "+ one") + CHECK),
     "commands": ("passed", "", "%matplotlib inline\n!ls", "display(1)\n" + RIGHT + "%time stacked_reach(1)\n" + CHECK),
+    "wrapped": ("passed", "", "six = 6\n" + RIGHT.replace("+ 1", "+ (7\n     %six)") + CHECK),
     "help": ("passed", "", "torch.triu?\n" + RIGHT + "stacked_reach??\n" + CHECK),
     "rewritten": ("passed", "", RIGHT + "reach = exercises.yours(\n    name='stacked_reach', mine=stacked_reach\n)"),
     "remark": ("passed", "", RIGHT + CHECK, "note = 'exercises.stacked_reach(x)'  # " + CHECK),
@@ -191,6 +192,10 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Grad
         (folder / "class" / name).mkdir()
     (folder / "class" / "link").mkdir()
     (folder / "class" / "link" / WINDOW).symlink_to(OWN / WINDOW)
+    (folder / "class" / "loop" / "notebooks").mkdir(parents=True)
+    (folder / "class" / "loop" / WINDOW).symlink_to(f"../right/{WINDOW}")
+    (folder / "class" / "loop" / "folder").symlink_to("../right")
+    (folder / "class" / "loop" / "notebooks" / "loop").symlink_to("loop")
     found: dict[str, dict[str, Grade]] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Connection, "send", send_briefly)
@@ -201,7 +206,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Grad
     assert target.read_text() == "as it was\n" and (was.st_mode, was.st_mtime) == (now.st_mode, now.st_mtime)
     assert sorted(os.listdir(folder)) == ["class", "grades.csv"]
     assert list(found) == sorted(
-        [*HANDED_IN, "attacks", "solutions", "renamed", "twice", "junk", "huge", "absent", "link", "pipe"]
+        [*HANDED_IN, "attacks", "solutions", "renamed", "twice", "junk", "huge", "absent", "link", "loop", "pipe"]
     )
     return found
 
@@ -241,8 +246,9 @@ def test_all_solutions_pass_in_the_process_without_rights(graded: dict[str, dict
 
 
 def test_a_file_that_is_no_notebook_of_the_student_has_no_answers(graded: dict[str, dict[str, Grade]]) -> None:
-    results = {name: graded[name]["windows"].result for name in ("absent", "link", "pipe", "twice", "junk", "huge")}
-    missing = dict.fromkeys(("absent", "link", "pipe", "twice"), "missing")
+    none = ("absent", "link", "loop", "pipe")
+    results = {name: graded[name]["windows"].result for name in (*none, "twice", "junk", "huge")}
+    missing = dict.fromkeys((*none, "twice"), "missing")
     assert results == missing | dict(junk="failed", huge="failed")
     assert graded["renamed"]["stacked_reach"].result == "passed"
     assert "20,000,000" in graded["huge"]["windows"].message and "got 2" in graded["twice"]["windows"].message
@@ -286,9 +292,13 @@ def archive(place: Path, *names: str) -> Path:
          {"lovelaceada 12": ["lovelaceada_12_7_a.ipynb"], "zoe 3": ["zoe_3_9_c.ipynb", "zoe_LATE_3_8_b-1.ipynb"]}),
         (["ann/notebooks/a.ipynb", "ann/notebooks/.ipynb_checkpoints/a.ipynb", "bob/", "__MACOSX/ann/a.ipynb", "c.txt"],
          {"ann": ["a.ipynb"], "bob": []}),
+        (["hw_2025_11_ann/a.ipynb", "hw_2025_11_bob/a.ipynb"],
+         {"hw_2025_11_ann": ["a.ipynb"], "hw_2025_11_bob": ["a.ipynb"]}),
+        (["ann\\a.ipynb", "bob\\.x\\a.ipynb", "bob\\"], {"ann": ["ann\\a.ipynb"], "bob": []}),
+        (["//ann/a.ipynb", "/ann/a.ipynb", "bob/a.ipynb"], {"bob": ["a.ipynb"]}),
         (["a.ipynb", "b.ipynb"], {"class": ["a.ipynb", "b.ipynb"]}),
     ],
-    ids=["Moodle", "Canvas", "folders", "one student's notebooks"],
+    ids=["Moodle", "Canvas", "folders", "numbers", "backslashes", "roots", "one student's notebooks"],
 )  # fmt: skip
 def test_students_of_an_archive(tmp_path: Path, inside: list[str], expected: dict[str, list[str]]) -> None:
     assert names_in(archive(tmp_path / "class.zip", *inside)) == expected
