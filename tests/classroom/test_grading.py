@@ -335,15 +335,16 @@ def test_names_and_messages_fit_one_printable_line() -> None:
     assert len(grading._one_line("x " * 1000)) <= 300
 
 
-def test_the_command_counts_grades_and_keeps_an_old_file_when_it_stops(
+def test_the_command_counts_grades_and_keeps_them_and_an_old_file_when_it_stops(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def grades(*given: object) -> Iterator[Grade]:
         yield Grade("ann", "02", "windows", "passed", "")
         yield Grade("ann", "02", "stacked_reach", "failed", str(given[2:]))
-        if given[3] == 1:
-            raise KeyboardInterrupt
+        if given[3] != 9:
+            raise stop
 
+    stop: BaseException = KeyboardInterrupt()
     monkeypatch.setattr(grading, "grade_folder", grades)
     csv = tmp_path / "grades.csv"
     classroom.grade(tmp_path, csv, OWN, ["02"], 9)
@@ -352,13 +353,19 @@ def test_the_command_counts_grades_and_keeps_an_old_file_when_it_stops(
     csv.write_text("of last week")
     with pytest.raises(KeyboardInterrupt):
         classroom.grade(tmp_path, csv, OWN, seconds=1)
-    assert csv.read_text() == "of last week"
+    stop = ChildProcessError("memory")
+    (tmp_path / "grades.csv.partial").symlink_to("/dev/full")
+    for seconds, named in ((1, "memory"), (9, "grades.csv")):  # the server has ended; the disk is full
+        with pytest.raises(OSError, match=named):
+            classroom.grade(tmp_path, csv, OWN, seconds=seconds)
+        assert ",stacked_reach,failed," in capsys.readouterr().out and csv.read_text() == "of last week"
 
 
 def test_bad_arguments_are_named_and_leave_no_file(tmp_path: Path) -> None:
     csv = tmp_path / "grades.csv"
     for call, named in [
         (lambda: classroom.grade(tmp_path, tmp_path / "none" / "grades.csv", OWN), "csv"),
+        (lambda: classroom.grade(tmp_path, Path("/proc/grades.csv"), OWN), "csv"),  # no process can write files there
         (lambda: classroom.grade(tmp_path, csv, OWN), "folder"),
         (lambda: classroom.grade(tmp_path, csv, tmp_path), "notebooks"),
         (lambda: classroom.make(tmp_path / "a", OWN, ["99"]), "notebooks"),
