@@ -12,7 +12,7 @@ from types import CodeType
 
 # exercises.NAME(FUNCTION), or … = exercises.yours(FUNCTION, "NAME")
 CHECKED = re.compile(r'^(?:\w+ = exercises\.yours\((\w+), "(\w+)"\)|exercises\.(\w+)\((\w+)\))$', re.MULTILINE)
-COMMAND = re.compile(r"^(\s*)(?:[%!]+\w.*|[\w.]+\?+[ \t]*$)", re.MULTILINE)  # of IPython: %time, !pip, torch.triu?
+COMMAND = re.compile(r"^([ \t]*)(?:[%!]+\w.*|[\w.]+\?+[ \t]*$)", re.MULTILINE)  # of IPython: %time, !pip, torch.triu?
 LARGEST = 20_000_000  # bytes of a notebook
 # Moodle: "Lovelace Ada_12345_assignsubmission_file_/a.ipynb"; Canvas: "lovelaceada_12345_67890_a.ipynb"
 PLATFORM = re.compile(r"([^/]+?)_(?:LATE_)?(\d+)_(?:assignsubmission_|\d+_[^/]*$)")
@@ -113,8 +113,9 @@ def needed_cells(cells: Sequence[str], exercise: str) -> list[str]:
     The search follows names: it misses a cell that only changes an object of another cell.
     """
     codes = [cell if _compiled(cell) else COMMAND.sub(r"\1pass", cell) for cell in cells]
-    # not in a comment or a text; the call may have several lines
-    tried = re.compile(rf"""^[^#"'\n]*exercises\.({exercise}\(|yours\((?:.*|[^)]*)["']{exercise}["'])""", re.MULTILINE)
+    # not in a comment or a text; the call may have several lines, but a longer search could take days
+    call = rf"""{exercise}\(|yours\((?:.{{0,300}}|[^)]{{0,300}})["']{exercise}["']"""
+    tried = re.compile(rf"""^[^#"'\n]*exercises\.({call})""", re.MULTILINE)
     while codes and not tried.search(codes[-1]):
         codes.pop()
     compiled = [_compiled(code) or compile("", "cell", "exec") for code in codes]

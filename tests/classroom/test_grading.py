@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import time
 import zipfile
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -267,6 +268,12 @@ def test_a_function_needs_the_cells_of_the_names_it_reads() -> None:
     assert needed_cells(cells, "mine") == [cells[0], *cells[2:6]]
     assert needed_cells(cells, "other") == []
     assert needed_cells(["(" * 1000, "\0", "exercises.mine(1)"], "mine") == ["exercises.mine(1)"]
+
+
+def test_a_notebook_cannot_keep_the_search_for_cells_busy() -> None:
+    start = time.process_time()
+    assert needed_cells(["(" + "\n" * 30_000, "exercises.yours(" * 8_000], "mine") == []
+    assert time.process_time() - start < 5  # seconds; these took 25 where the time grew with the square of the length
 
 
 # What platforms export
