@@ -20,13 +20,14 @@ BENEATH, VERSION, NO_NEW_PRIVILEGES = 1, 1, 38
 READ, READ_OR_WRITE = 0b1101, 0b110  # rights: execute, read and list what is in a folder; read and write one file
 MEMORY = 2 << 30  # bytes beyond what rtx itself uses
 ALLOW, REFUSE = 0x7FFF0000, 0x00050000  # libseccomp's answers to a system call
-# processes and signals, the network and shared memory, limits, and what Landlock leaves of files
+# processes and signals, the network, keys and shared memory, limits, and what Landlock leaves of files
 REFUSED = """
     fork vfork clone execve execveat setsid setpgid ptrace process_vm_readv process_vm_writev unshare setns mount bpf
     kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal
-    socket socketpair io_uring_setup shmget msgget semget mq_open memfd_create
-    setrlimit prlimit64 setpriority ioprio_set sched_setaffinity sched_setscheduler sched_setattr
-    chmod fchmod fchmodat chown fchown lchown fchownat utime utimes futimesat utimensat
+    socket socketpair io_uring_setup memfd_create mq_open mq_unlink add_key request_key keyctl
+    shmget shmat shmctl msgget msgsnd msgrcv msgctl semget semop semtimedop semctl
+    setrlimit prlimit64 setpriority ioprio_set sched_setaffinity sched_setscheduler sched_setparam sched_setattr
+    truncate ftruncate creat chmod fchmod fchmodat chown fchown lchown fchownat utime utimes futimesat utimensat
     setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr
 """
 
@@ -49,7 +50,7 @@ def confine(seconds: int) -> None:
 
 def can_confine() -> bool:
     """Return whether this system can keep a process from files, the network and other processes."""
-    return bool(_landlock_version() and _libseccomp())
+    return _landlock_version() >= 3 and bool(_libseccomp())  # before version 3, code could empty any file
 
 
 def _landlock_version() -> int:
@@ -88,5 +89,9 @@ def _seccomp(library: ctypes.CDLL) -> None:
     absent = dict.fromkeys([numbers[0], *range(450, 512)], errno.ENOSYS)  # libc uses older calls where these are absent
     for number, answer in {**dict.fromkeys(numbers, errno.EPERM), **absent}.items():
         library.seccomp_rule_add(rules, REFUSE | answer, number, 0)  # a negative number is unknown to this processor
+    fcntl = library.seccomp_syscall_resolve_name(b"fcntl")
+    for command in (8, 15):  # F_SETOWN, F_SETOWN_EX: the kernel sends signals to the owner, which may be any process
+        argument = struct.pack("IIQQ", 1, 7, 0xFFFFFFFF, command)  # 7: compare the lower half, which the kernel reads
+        library.seccomp_rule_add_array(rules, REFUSE | errno.EPERM, fcntl, 1, argument)
     if library.seccomp_load(rules):
         raise OSError("libseccomp could not refuse system calls")

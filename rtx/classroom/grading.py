@@ -6,9 +6,10 @@ import json
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import astuple
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ from rtx.lab.exercises.exercise import Exercise, Verdict, is_stub
 
 PASSED, FAILED, NOT_ATTEMPTED, MISSING = "passed", "failed", "not attempted", "missing"
 LONGEST = 300  # characters of a message
+LARGEST = 2_000_000  # bytes of the answers to an exercise
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # so that it may fork
 
 
@@ -41,18 +43,18 @@ def grade_folder(folder: Path, notebooks: Path, only: Sequence[str] = (), second
     """Grade the exercises of `notebooks` for every student, each in at most `seconds`. See `handed_in` for `folder`."""
     sources = {source.stem: code_cells(source) for source in chosen_notebooks(notebooks, only)}
     asked = [(notebook, check) for notebook, cells in sources.items() for check in exercises_of(cells)]
-    # this process imports torch once and copies itself for each exercise; Ctrl-C ends it together with the grader
-    server = ProcessPoolExecutor(1, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_DFL))
-    with patch.dict(os.environ, ONE_THREAD, MPLBACKEND="agg", CUDA_VISIBLE_DEVICES=""), server:
-        for student, files in handed_in(folder).items():
+    students = handed_in(folder)  # before the server starts, because it may raise
+    with _server() as server:
+        for student, files in students.items():
             for notebook, check in asked:
                 try:
                     cells = needed_cells(code_cells(_one_of(files, notebook)), check)
-                    result, message = _judge(check, server.submit(run, check, cells, seconds).result())
+                    server.send((check, cells, seconds))
+                    result, message = _judge(check, server.recv_bytes())
                 except FileNotFoundError as error:
                     result, message = MISSING, str(error)
-                except BrokenExecutor:  # the machine's memory is over, which is no fault of this student
-                    raise
+                except (EOFError, OSError):  # no fault of this student
+                    raise ChildProcessError("the process for students' code has ended; is the memory full?") from None
                 except Exception as error:  # whatever a student wrote must not end the grading of a class
                     result, message = FAILED, f"{type(error).__name__}: {error}"
                 yield Grade(_one_line(student), notebook, check, result, _one_line(message))
@@ -85,12 +87,38 @@ def _judge(name: str, said: bytes) -> tuple[str, str]:
     found = json.loads(said, object_hook=_tensor)
     if "error" in found:
         return FAILED, str(found["error"])
-    passed, message = astuple(getattr(exercises, name).judge(found["answers"], found["changed"], found["stub"]))
+    check: Exercise = getattr(exercises, name)
+    if len(found["answers"]) != (cases := len(check.cases())):
+        return FAILED, f"expected {cases} answers, one for each case, got {len(found['answers'])}"
+    passed, message = astuple(check.judge(found["answers"], found["changed"], found["stub"]))
     return {True: PASSED, False: FAILED, None: NOT_ATTEMPTED}[passed], "" if passed else message
 
 
+@contextmanager
+def _server() -> Iterator[Connection]:
+    """Start the process that imports torch once and copies itself for each exercise. Yield a pipe to it.
+
+    A copy has all that this process has. So the process gets no lock of the grader and no variable that may be secret.
+    """
+    spawn = get_context("spawn")
+    ours, theirs = spawn.Pipe()
+    kept = {name: os.environ[name] for name in ("HOME", "PATH", "LD_LIBRARY_PATH") if name in os.environ}
+    with patch.dict(os.environ, kept | ONE_THREAD, clear=True, MPLBACKEND="agg", CUDA_VISIBLE_DEVICES=""):
+        spawn.Process(target=_serve, args=(theirs,), daemon=True).start()
+    theirs.close()  # so that the grader reads the end of the pipe when the process ends
+    with ours:
+        yield ours
+
+
+def _serve(questions: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends this process together with the grader
+    with suppress(EOFError, OSError):  # the grader is done, or the machine can start no other process
+        while True:
+            questions.send_bytes(run(*questions.recv()))
+
+
 def run(check: str, cells: Sequence[str], seconds: int) -> bytes:
-    """Run one exercise in a process of its own and return what it wrote."""
+    """Run one exercise in a process of its own and return what it wrote, or the error that ended it."""
     reading, writing = os.pipe()
     process = os.fork()
     if not process:
@@ -99,15 +127,19 @@ def run(check: str, cells: Sequence[str], seconds: int) -> bytes:
     signal.signal(signal.SIGALRM, lambda *_: os.kill(process, signal.SIGKILL))
     signal.alarm(seconds)
     with os.fdopen(reading, "rb") as pipe:
-        said = pipe.read(50_000_000)  # until the process ends, because it can start no other
+        said = pipe.read(LARGEST + 1)  # until the process ends, because it can start no other
     signal.alarm(0)
     os.kill(process, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-    if code in (-signal.SIGKILL, -signal.SIGXCPU):
-        raise TimeoutError(f"the exercise took more than {seconds} seconds; is there an endless loop?")
-    if code or not said:
-        raise ChildProcessError(f"the code ended Python, with exit code {code}")
-    return said
+    if len(said) > LARGEST:
+        error = f"the answers have more than {LARGEST:,} bytes"
+    elif code in (-signal.SIGKILL, -signal.SIGXCPU):
+        error = f"the exercise took more than {seconds} seconds; is there an endless loop?"
+    elif code or not said:
+        error = f"the code ended Python, with exit code {code}"
+    else:
+        return said
+    return json.dumps({"error": error}).encode()
 
 
 def _student(check: str, cells: Sequence[str], seconds: int, pipe: int) -> None:

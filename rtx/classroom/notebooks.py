@@ -6,15 +6,16 @@ import re
 import shutil
 import zipfile
 from collections.abc import Sequence, Set
+from contextlib import suppress
 from pathlib import Path
 from types import CodeType
 
 # exercises.NAME(FUNCTION), or … = exercises.yours(FUNCTION, "NAME")
 CHECKED = re.compile(r'^(?:\w+ = exercises\.yours\((\w+), "(\w+)"\)|exercises\.(\w+)\((\w+)\))$', re.MULTILINE)
-COMMAND = re.compile(r"^(\s*)(?:[%!]+\w.*|[\w.]+\?+[ \t]*$)", re.MULTILINE)  # of IPython: %time, !pip, torch.triu?
+COMMAND = re.compile(r"^([ \t]*)(?:[%!]+\w.*|[\w.]+\?+[ \t]*$)", re.MULTILINE)  # of IPython: %time, !pip, torch.triu?
 LARGEST = 20_000_000  # bytes of a notebook
 # Moodle: "Lovelace Ada_12345_assignsubmission_file_/a.ipynb"; Canvas: "lovelaceada_12345_67890_a.ipynb"
-PLATFORM = re.compile(r"([^/]+?)_(?:LATE_)?(\d+)_(?:assignsubmission_|\d+_)")
+PLATFORM = re.compile(r"([^/]+?)_(?:LATE_)?(\d+)_(?:assignsubmission_|\d+_[^/]*$)")
 HIDDEN = re.compile(r"(^|/)(\.|__MACOSX/)")  # what systems add
 SOLUTION = re.compile(r"<details>\s*<summary>Solution</summary>.*?</details>\n?", re.DOTALL)
 LINK = re.compile(r"\[([^\]]+)\]\((\w+\.ipynb)(?:#[^)]*)?\)")  # to another notebook
@@ -80,11 +81,13 @@ def handed_in(place: Path) -> dict[str, list[Notebook]]:
 
 
 def _files(place: Path) -> dict[str, Notebook]:
-    """Return all folders and notebooks by their names below `place`. The name of a folder ends with a slash."""
+    """Return all folders and files by their names below `place`, without links. A folder's name ends with a slash."""
     if zipfile.is_zipfile(place):
         archive = zipfile.ZipFile(place)
-        return {name: zipfile.Path(archive, name) for name in sorted(archive.namelist())}
-    inside = [path for path in sorted(place.rglob("*")) if path.resolve().is_relative_to(place.resolve())]
+        # zipfile.Path would never end with a name such as "//a"; Windows may separate folders by backslashes
+        archive.filelist = [file for file in archive.filelist if not file.filename.startswith("/")]
+        return {name.replace("\\", "/"): zipfile.Path(archive, name) for name in sorted(archive.namelist())}
+    inside = [path for path in sorted(place.rglob("*")) if not path.is_symlink()]  # what is behind a link is not listed
     return {path.relative_to(place).as_posix() + "/" * path.is_dir(): path for path in inside}
 
 
@@ -110,12 +113,13 @@ def needed_cells(cells: Sequence[str], exercise: str) -> list[str]:
 
     The search follows names: it misses a cell that only changes an object of another cell.
     """
-    codes = [COMMAND.sub(r"\1pass", cell) for cell in cells]
-    # not in a comment or a text; the call may have several lines
-    tried = re.compile(rf"""^[^#"'\n]*exercises\.({exercise}\(|yours\((?:.*|[^)]*)["']{exercise}["'])""", re.MULTILINE)
+    codes = [cell if _compiled(cell) else COMMAND.sub(r"\1pass", cell) for cell in cells]
+    # not in a comment or a text; the call may have several lines, but a longer search could take days
+    call = rf"""{exercise}\(|yours\((?:.{{0,300}}|[^)]{{0,300}})["']{exercise}["']"""
+    tried = re.compile(rf"""^[^#"'\n]*exercises\.({call})""", re.MULTILINE)
     while codes and not tried.search(codes[-1]):
         codes.pop()
-    compiled = [_compiled(code) for code in codes]
+    compiled = [_compiled(code) or compile("", "cell", "exec") for code in codes]
     binds = [_names(code, "STORE") for code in compiled]
     chosen = set[int]()
     more = {len(codes) - 1} if codes else set()
@@ -126,11 +130,10 @@ def needed_cells(cells: Sequence[str], exercise: str) -> list[str]:
     return [codes[place] for place in sorted(chosen)]
 
 
-def _compiled(code: str) -> CodeType:
-    try:
+def _compiled(code: str) -> CodeType | None:
+    with suppress(SyntaxError, ValueError, MemoryError, RecursionError):  # a null byte, or a thousand brackets
         return compile(code, "cell", "exec")
-    except (SyntaxError, ValueError, MemoryError, RecursionError):  # a null byte, or a thousand brackets
-        return compile("", "cell", "exec")
+    return None
 
 
 def _names(code: CodeType, does: str) -> set[str]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rtx.training.files import check_output, write_whole
+from rtx.training.files import check_output, check_writable, write_whole
 
 class_app = typer.Typer(no_args_is_help=True, help="A class: notebooks for students, and grades for them.")
 
@@ -37,7 +37,7 @@ def grade(
 ) -> None:
     """Grade students' notebooks with the checks of the installed rtx.
 
-    On Linux with Landlock and libseccomp, their code runs in a process without rights.
+    On Linux 6.2 or newer with Landlock and libseccomp, their code runs in a process without rights.
 
     docs/teaching.md says what this process cannot do, and when you need a container.
     """
@@ -47,11 +47,18 @@ def grade(
     from rtx.classroom.grading import PASSED, Grade, grade_folder, to_csv
 
     check_output("csv", csv, [folder])
+    check_writable("csv", csv.resolve().parent)
     if not can_confine():
-        typer.echo("rtx: without Landlock and libseccomp, a student's code has your rights. Use a container.", err=True)
+        needed = "Landlock (Linux 6.2 or newer) and libseccomp"
+        typer.echo(f"rtx: without {needed}, a student's code has your rights. Use a container.", err=True)
     grades: list[Grade] = []
-    for student, group in groupby(grade_folder(folder, notebooks, only or (), seconds), lambda each: each.student):
-        of_student = list(group)
-        grades += of_student
-        typer.echo(f"{student}: {sum(each.result == PASSED for each in of_student)} of {len(of_student)} passed")
-    write_whole(csv, to_csv(grades))
+    try:
+        for student, group in groupby(grade_folder(folder, notebooks, only or (), seconds), lambda each: each.student):
+            start = len(grades)
+            grades += group  # also those before an error
+            passed = [each.result == PASSED for each in grades[start:]]
+            typer.echo(f"{student}: {sum(passed)} of {len(passed)} passed")
+        write_whole(csv, to_csv(grades))
+    except OSError:  # the disk may be full, or the process for students' code may have ended
+        typer.echo(to_csv(grades).decode("utf-8-sig"))
+        raise

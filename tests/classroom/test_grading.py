@@ -5,19 +5,23 @@ import io
 import json
 import os
 import re
+import time
 import zipfile
 from collections.abc import Iterator
+from contextlib import nullcontext
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 
-from rtx.classroom import grading
+from rtx.classroom import confine, grading
 from rtx.classroom.confine import can_confine
 from rtx.classroom.grading import Grade, grade_folder, to_csv
 from rtx.classroom.notebooks import chosen_notebooks, code_cells, exercises_of, handed_in, needed_cells
 from rtx.cli import classroom
 
-OWN, RUN = Path(__file__).parents[2] / "notebooks", grading.run
+OWN, SEND = Path(__file__).parents[2] / "notebooks", Connection.send
 WINDOW = "02_slide_a_window.ipynb"
 HEAD = "def stacked_reach(layers, window): "
 RIGHT = HEAD + "return layers * (window - 1) + 1\n"
@@ -49,6 +53,7 @@ HANDED_IN = {
     "no check": ("failed", "stacked_reach", RIGHT),
     "other cells": ("passed", "", "one = 1", "while True: pass", RIGHT.replace("+ 1", "+ one") + CHECK),
     "commands": ("passed", "", "%matplotlib inline\n!ls", "display(1)\n" + RIGHT + "%time stacked_reach(1)\n" + CHECK),
+    "wrapped": ("passed", "", "six = 6\n" + RIGHT.replace("+ 1", "+ (7\n     %six)") + CHECK),
     "help": ("passed", "", "torch.triu?\n" + RIGHT + "stacked_reach??\n" + CHECK),
     "rewritten": ("passed", "", RIGHT + "reach = exercises.yours(\n    name='stacked_reach', mine=stacked_reach\n)"),
     "remark": ("passed", "", RIGHT + CHECK, "note = 'exercises.stacked_reach(x)'  # " + CHECK),
@@ -64,6 +69,8 @@ HANDED_IN = {
     "patches": ("failed", "5", PATCH + WRONG + CHECK),
     "replaces the check": ("failed", "stacked_reach", "exercises.stacked_reach = print\n" + WRONG + CHECK),
     "forges": ("failed", "5", FORGE + CHECK),
+    "forges the first case": ("failed", "got 1", FORGE.replace('"5", "5", "5", "5"', "4") + CHECK),
+    "floods": ("failed", "2,000,000", HEAD + "return [[]] * 1_000_000\n" + CHECK),
     "exits": ("failed", "SystemExit", HEAD + "raise SystemExit\n" + CHECK),
     "dies": ("failed", "3", "import os\n" + HEAD + "os._exit(3)\n" + CHECK),
     "loops": ("failed", str(SHORT), HEAD + "\n    while True: pass\n" + CHECK),
@@ -73,8 +80,11 @@ HANDED_IN = {
 
 # a function that raises the names of the attacks that are not refused
 ATTACK = """
-import ctypes, os, resource, signal, socket, subprocess, threading
+import ctypes, fcntl, gc, os, resource, signal, socket, struct, subprocess, threading
+from multiprocessing.synchronize import SemLock
 TARGET, NEIGHBOUR, LIBC = {target!r}, {neighbour!r}, ctypes.CDLL(None)
+PIPE, SPACE = os.pipe()[0], bytes(999)
+KEYCTL = dict(x86_64=250).get(os.uname().machine, 219)
 def succeed(result):
     if result < 0:
         raise PermissionError
@@ -91,6 +101,10 @@ ATTACKS = {{
     "fill the disk": lambda: open("/tmp/rtx-full", "wb"),
     "fill shared memory": lambda: open("/dev/shm/rtx-full", "wb"),
     "fill System V's memory": lambda: succeed(LIBC.shmget(0, 1 << 20, 0o600)),
+    "control System V's memory": lambda: succeed(LIBC.shmctl(0, 3, SPACE)),
+    "control System V's messages": lambda: succeed(LIBC.msgctl(0, 3, SPACE)),
+    "control System V's semaphores": lambda: succeed(LIBC.semctl(0, 0, 3, SPACE)),
+    "find the teacher's keys": lambda: succeed(LIBC.syscall(KEYCTL, 0, -4, 0)),
     "change rights by a new system call": lambda: succeed(LIBC.syscall(452, -100, TARGET.encode(), 0, 0)),
     "read a neighbour": lambda: open(NEIGHBOUR),
     "read the teacher's files": lambda: os.listdir(os.path.dirname(TARGET)),
@@ -101,7 +115,11 @@ ATTACKS = {{
     "start a program": lambda: subprocess.run(["true"]),
     "start a thread": lambda: threading.Thread(target=print).start(),
     "kill the parent": lambda: os.kill(os.getppid(), signal.SIGKILL),
+    "let the kernel kill the parent": lambda: fcntl.fcntl(PIPE, fcntl.F_SETOWN, os.getppid()),
+    "let it kill the parent's group": lambda: fcntl.fcntl(PIPE, 15, struct.pack("ii", 1, os.getppid())),
+    "hold the grader's locks": lambda: next(each for each in gc.get_objects() if issubclass(type(each), SemLock)),
     "limit the parent": lambda: resource.prlimit(os.getppid(), resource.RLIMIT_CPU, (0, 0)),
+    "read the teacher's environment": lambda: os.environ["TEACHERS_TOKEN"],
     "raise the limits": lambda: resource.setrlimit(resource.RLIMIT_AS, (-1, -1)),
 }}
 def stacked_reach(layers, window):
@@ -110,8 +128,8 @@ def stacked_reach(layers, window):
         try:
             attack()
             reached.append(name)
-        except (PermissionError, RuntimeError, ValueError):  # Python reports a refusal in these ways
-            pass
+        except (PermissionError, RuntimeError, ValueError, LookupError, StopIteration):
+            pass  # Python reports a refusal in these ways
     assert not reached, reached
     return layers * (window - 1) + 1
 """
@@ -142,10 +160,11 @@ def solve(source: Path, place: Path) -> None:
     (place / source.name).write_text(json.dumps(notebook))
 
 
-def run_briefly(check: str, cells: list[str], seconds: int) -> bytes:
-    """Run an exercise as the grader does, but end those soon that would never end. Runs in the grader's process."""
+def send_briefly(server: Connection, asked: tuple[str, list[str], int]) -> None:
+    """Ask for an exercise as the grader does, but end those soon that would never end."""
+    check, cells, seconds = asked
     endless = any("while True" in cell or "sleep(99)" in cell for cell in cells)
-    return RUN(check, cells, SHORT if endless else seconds)
+    SEND(server, (check, cells, SHORT if endless else seconds))
 
 
 @pytest.fixture(scope="module")
@@ -174,16 +193,21 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Grad
         (folder / "class" / name).mkdir()
     (folder / "class" / "link").mkdir()
     (folder / "class" / "link" / WINDOW).symlink_to(OWN / WINDOW)
+    (folder / "class" / "loop" / "notebooks").mkdir(parents=True)
+    (folder / "class" / "loop" / WINDOW).symlink_to(f"../right/{WINDOW}")
+    (folder / "class" / "loop" / "folder").symlink_to("../right")
+    (folder / "class" / "loop" / "notebooks" / "loop").symlink_to("loop")
     found: dict[str, dict[str, Grade]] = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grading, "run", run_briefly)
+        patch.setattr(Connection, "send", send_briefly)
+        patch.setenv("TEACHERS_TOKEN", "secret")
         for each in grade_folder(folder / "class", OWN, seconds=LONG):
             found.setdefault(each.student, {})[each.exercise] = each
     now = os.stat(target)
     assert target.read_text() == "as it was\n" and (was.st_mode, was.st_mtime) == (now.st_mode, now.st_mtime)
     assert sorted(os.listdir(folder)) == ["class", "grades.csv"]
     assert list(found) == sorted(
-        [*HANDED_IN, "attacks", "solutions", "renamed", "twice", "junk", "huge", "absent", "link", "pipe"]
+        [*HANDED_IN, "attacks", "solutions", "renamed", "twice", "junk", "huge", "absent", "link", "loop", "pipe"]
     )
     return found
 
@@ -200,6 +224,22 @@ def test_attacks_are_refused(graded: dict[str, dict[str, Grade]]) -> None:
     assert graded["attacks"]["stacked_reach"].result == "passed", graded["attacks"]["stacked_reach"]
 
 
+def test_landlock_that_lets_code_empty_files_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confine, "_landlock_version", lambda: 2)
+    assert not can_confine()
+
+
+def test_the_end_of_the_process_that_runs_code_ends_the_grading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hand_in(tmp_path / "ann", RIGHT + CHECK)
+    ours, theirs = Pipe()
+    theirs.close()
+    monkeypatch.setattr(grading, "_server", lambda: nullcontext(ours))
+    with pytest.raises(ChildProcessError):
+        list(grade_folder(tmp_path, OWN, ["02"]))
+
+
 def test_all_solutions_pass_in_the_process_without_rights(graded: dict[str, dict[str, Grade]]) -> None:
     asked = [check for source in chosen_notebooks(OWN) for check in exercises_of(code_cells(source))]
     assert [each.exercise for each in graded["solutions"].values()] == asked and len(asked) >= 34
@@ -207,8 +247,9 @@ def test_all_solutions_pass_in_the_process_without_rights(graded: dict[str, dict
 
 
 def test_a_file_that_is_no_notebook_of_the_student_has_no_answers(graded: dict[str, dict[str, Grade]]) -> None:
-    results = {name: graded[name]["windows"].result for name in ("absent", "link", "pipe", "twice", "junk", "huge")}
-    missing = dict.fromkeys(("absent", "link", "pipe", "twice"), "missing")
+    none = ("absent", "link", "loop", "pipe")
+    results = {name: graded[name]["windows"].result for name in (*none, "twice", "junk", "huge")}
+    missing = dict.fromkeys((*none, "twice"), "missing")
     assert results == missing | dict(junk="failed", huge="failed")
     assert graded["renamed"]["stacked_reach"].result == "passed"
     assert "20,000,000" in graded["huge"]["windows"].message and "got 2" in graded["twice"]["windows"].message
@@ -227,6 +268,12 @@ def test_a_function_needs_the_cells_of_the_names_it_reads() -> None:
     assert needed_cells(cells, "mine") == [cells[0], *cells[2:6]]
     assert needed_cells(cells, "other") == []
     assert needed_cells(["(" * 1000, "\0", "exercises.mine(1)"], "mine") == ["exercises.mine(1)"]
+
+
+def test_a_notebook_cannot_keep_the_search_for_cells_busy() -> None:
+    start = time.process_time()
+    assert needed_cells(["(" + "\n" * 30_000, "exercises.yours(" * 8_000], "mine") == []
+    assert time.process_time() - start < 5  # seconds; these took 25 where the time grew with the square of the length
 
 
 # What platforms export
@@ -252,9 +299,13 @@ def archive(place: Path, *names: str) -> Path:
          {"lovelaceada 12": ["lovelaceada_12_7_a.ipynb"], "zoe 3": ["zoe_3_9_c.ipynb", "zoe_LATE_3_8_b-1.ipynb"]}),
         (["ann/notebooks/a.ipynb", "ann/notebooks/.ipynb_checkpoints/a.ipynb", "bob/", "__MACOSX/ann/a.ipynb", "c.txt"],
          {"ann": ["a.ipynb"], "bob": []}),
+        (["hw_2025_11_ann/a.ipynb", "hw_2025_11_bob/a.ipynb"],
+         {"hw_2025_11_ann": ["a.ipynb"], "hw_2025_11_bob": ["a.ipynb"]}),
+        (["ann\\a.ipynb", "bob\\.x\\a.ipynb", "bob\\"], {"ann": ["ann\\a.ipynb"], "bob": []}),
+        (["//ann/a.ipynb", "/ann/a.ipynb", "bob/a.ipynb"], {"bob": ["a.ipynb"]}),
         (["a.ipynb", "b.ipynb"], {"class": ["a.ipynb", "b.ipynb"]}),
     ],
-    ids=["Moodle", "Canvas", "folders", "one student's notebooks"],
+    ids=["Moodle", "Canvas", "folders", "numbers", "backslashes", "roots", "one student's notebooks"],
 )  # fmt: skip
 def test_students_of_an_archive(tmp_path: Path, inside: list[str], expected: dict[str, list[str]]) -> None:
     assert names_in(archive(tmp_path / "class.zip", *inside)) == expected
@@ -291,15 +342,16 @@ def test_names_and_messages_fit_one_printable_line() -> None:
     assert len(grading._one_line("x " * 1000)) <= 300
 
 
-def test_the_command_counts_grades_and_keeps_an_old_file_when_it_stops(
+def test_the_command_counts_grades_and_keeps_them_and_an_old_file_when_it_stops(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def grades(*given: object) -> Iterator[Grade]:
         yield Grade("ann", "02", "windows", "passed", "")
         yield Grade("ann", "02", "stacked_reach", "failed", str(given[2:]))
-        if given[3] == 1:
-            raise KeyboardInterrupt
+        if given[3] != 9:
+            raise stop
 
+    stop: BaseException = KeyboardInterrupt()
     monkeypatch.setattr(grading, "grade_folder", grades)
     csv = tmp_path / "grades.csv"
     classroom.grade(tmp_path, csv, OWN, ["02"], 9)
@@ -308,13 +360,19 @@ def test_the_command_counts_grades_and_keeps_an_old_file_when_it_stops(
     csv.write_text("of last week")
     with pytest.raises(KeyboardInterrupt):
         classroom.grade(tmp_path, csv, OWN, seconds=1)
-    assert csv.read_text() == "of last week"
+    stop = ChildProcessError("memory")
+    (tmp_path / "grades.csv.partial").symlink_to("/dev/full")
+    for seconds, named in ((1, "memory"), (9, "grades.csv")):  # the server has ended; the disk is full
+        with pytest.raises(OSError, match=named):
+            classroom.grade(tmp_path, csv, OWN, seconds=seconds)
+        assert ",stacked_reach,failed," in capsys.readouterr().out and csv.read_text() == "of last week"
 
 
 def test_bad_arguments_are_named_and_leave_no_file(tmp_path: Path) -> None:
     csv = tmp_path / "grades.csv"
     for call, named in [
         (lambda: classroom.grade(tmp_path, tmp_path / "none" / "grades.csv", OWN), "csv"),
+        (lambda: classroom.grade(tmp_path, Path("/proc/grades.csv"), OWN), "csv"),  # no process can write files there
         (lambda: classroom.grade(tmp_path, csv, OWN), "folder"),
         (lambda: classroom.grade(tmp_path, csv, tmp_path), "notebooks"),
         (lambda: classroom.make(tmp_path / "a", OWN, ["99"]), "notebooks"),
