@@ -171,13 +171,14 @@ def test_notebook_14_says_how_translators_rank() -> None:
 
 
 def test_notebook_15_has_cards_that_say_what_was_found(found: dict[str, Finding]) -> None:
-    assert (found["chorales-recurrent"].verdict, found["chorales-tcn-transformer"].suggests) == ("fails", "both ways")
+    assert [found[name].verdict for name in ("chorales-recurrent", "attention-chorales")] == ["fails", "fails"]
+    assert found["chorales-tcn-transformer"].suggests == "both ways"
     assert [found[f"path-{which}"].verdict for which in ("shortest", "longest")] == ["holds", "fails"]
     for row in ("attention", "mean"):
         for steps in (50, 100, 500, 1000):
             names = (f"add-{row}-{steps}-padded", f"add-{row}-{steps}")
             assert [found[name].verdict for name in names] == ["holds", "fails"]
-    assert [found[name].suggests for name in ("attention-chorales", "multi30k-three-one")] == ["against", "against"]
+    assert found["multi30k-three-one"].suggests == "against"
     assert found["order-blind"].verdict == "holds"
     official = [line for line in ledger_lines("nottingham") if line[0].variant.startswith("official")]
     best = {
@@ -255,7 +256,7 @@ def test_the_findings_have_the_dropout_that_validation_chose_on_jsb() -> None:
         if line[0].variant.startswith("strong"):
             tried[line[0].model, re.sub(r"\+dropout=[^+]+", "", line[0].variant)].append(line)
     chosen = [
-        min(lines, key=lambda line: line[0].validation) for lines in tried.values() if len(lines) == 3
+        min(lines, key=lambda line: line[0].validation) for lines in tried.values() if len(lines) > 2
     ]  # of seed 0
     found = []
     for line in chosen:
