@@ -271,6 +271,7 @@ def strong_name(run: Result) -> str:
     variant = re.sub(r"\+dropout=[^+]+", "", run.variant)
     name = run.model + ", a convolution for each LocalRNN" * ("cell=convolution" in variant)
     name += ", without attention" * ("heads=0" in variant) + ", narrower" * ("d_model=140" in variant)
+    name += ", wider" * ("d_model=196" in variant)
     return name + ", at 2e-4" * (variant == "strong+learning_rate=0.0002")
 
 
