@@ -76,8 +76,6 @@ class RotaryAttention(MultiHeadAttention):
     def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Float[Tensor, "B H T K"]:
         """Let T queries attend to S keys. Without a mask, the queries are at the last T of the S positions."""
         # Eq. (16): a product of rotated vectors depends on their positions only by the distance
-        if self.own_scores:  # of a subclass: `attention_weights` rotates
-            return super().attend(q, k, v, mask)
         return super().attend(rotate(q, k.shape[-2] - q.shape[-2]), rotate(k), v, mask)
 
     def attention_weights(self, q: Tensor, k: Tensor, mask: Tensor | None) -> Float[Tensor, "B H T S"]:

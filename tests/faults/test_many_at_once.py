@@ -13,10 +13,10 @@ from test_ledger import result
 from tiny_recipe import TASKS as TINY
 from tiny_recipe import tiny_recipe
 
-from rtx.evidence import ledger
 from rtx.evidence.ledger import read_result, write_result
 from rtx.evidence.record import train
 from rtx.tasks import TASKS
+from rtx.training import provenance
 from rtx.training.fit import run_folder
 from rtx.training.lock import lock_folder
 
@@ -36,7 +36,7 @@ def together(processes: Any, work: Any, *arguments: Any) -> None:
 
 
 def write(gate: Any, number: int, folder: Path) -> None:
-    ledger.datetime = type("Still", (), {"now": lambda zone: Still})  # as if the clock had stopped
+    provenance.datetime = type("Still", (), {"now": lambda zone: Still})  # as if the clock had stopped
     gate.wait()
     for epoch in range(1, 11):
         write_result(result(epoch=100 * number + epoch), folder)

@@ -5,7 +5,7 @@ import torch
 from comparison import Largest
 
 from rtx.nn import RelativeAttention
-from rtx.nn.relative import LinearBiasAttention, RotaryAttention
+from rtx.nn.relative import LinearBiasAttention
 
 
 def layer(d_model: int = 8, heads: int = 2, clip: int = 2) -> RelativeAttention:
@@ -53,15 +53,6 @@ def test_tables_start_uniform_within_the_bound_of_a_heads_width():
     relative = RelativeAttention(32, 2, clip=16)
     for table in (relative.key_table, relative.value_table):
         assert 0.23 < table.abs().max() <= 0.25  # 1 / √16
-
-
-def test_a_rotary_attention_with_its_own_scores_rotates_once():
-    class Own(RotaryAttention):
-        own_scores = True
-
-    plain, own, x = RotaryAttention(8, 2), Own(8, 2), torch.randn(2, 6, 8)
-    own.load_state_dict(plain.state_dict())
-    torch.testing.assert_close(own(x), plain(x))
 
 
 def test_alibi_takes_slope_times_distance_from_each_score():
