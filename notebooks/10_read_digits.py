@@ -65,7 +65,7 @@ view
 #
 # <details><summary>Answer</summary>
 #
-# For the first image, the R-Transformer needs 60 of 64 pixels, and the TCN all 64. Only the belief after the last pixel was
+# For the first image, the R-Transformer needs about 60 of 64 pixels, and the TCN nearly all. Only the belief after the last pixel was
 # trained. Before the last row, the belief in a wrong digit is sometimes high.
 #
 # </details>

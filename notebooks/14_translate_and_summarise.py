@@ -342,7 +342,7 @@ for text, p in {"A x": 0.6 * 0.4, "A y": 0.6 * 0.3, "A z": 0.6 * 0.3, "B x": 0.4
 # %% [markdown]
 # Greedy writes "A x" with 0.24. A beam of 2 keeps A and B, and finds "B x" with 0.36.
 #
-# Each further token multiplies the probability of a text by a factor below 1, so long texts are less likely. Therefore texts on the beam (**hypotheses**) are compared by $\log p / \text{length}^a$. With $a = 1$ this is
+# Each further token multiplies the probability of a text by a factor below 1, so long texts are often less likely. Therefore texts on the beam (**hypotheses**) are compared by $\log p / \text{length}^a$. With $a = 1$ this is
 # the mean over the tokens, and $a = 0$ corrects nothing.
 #
 # **Predict.** Two texts: $\log p = -1.2$ with 2 tokens, and $\log p = -2.1$ with 5. Which text wins with $a = 0$, and which with $a = 1$?
