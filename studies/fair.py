@@ -9,6 +9,7 @@ both, and one rate of `dates_translated` (see there).
 """
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -47,6 +48,7 @@ class Problem:
         chosen: the rate of each model that the seeds after the first one use. By default they use all rates.
         write: a text that a trained model writes; it is stored with the run.
         rates: the learning rates from which validation chooses.
+        warm_up: the number of updates over which the rate rises linearly from 0.
     """
 
     models: Mapping[str, Callable[[], nn.Module]]
@@ -60,15 +62,18 @@ class Problem:
     chosen: Mapping[str, float] | None = None
     write: Callable[[nn.Module], str] | None = None
     rates: Sequence[float] = RATES
+    warm_up: int = 0
 
 
 def train(problem: Problem, model: str, rate: float, seed: int) -> dict[str, Any]:
-    """Train one model with Adam at a constant rate. Return its scores after each number of updates."""
+    """Train one model with Adam. Return its scores after each number of updates; a score that overflowed is None."""
     with seeded(seed):
         network = problem.models[model]()
         optimizer = torch.optim.Adam(network.parameters(), rate)
         validation, test = [], []
         for update in range(1, problem.after[-1] + 1):
+            if update <= problem.warm_up:
+                optimizer.param_groups[0]["lr"] = rate * update / problem.warm_up
             loss = problem.loss(network, *problem.draw(problem.batch))
             optimizer.zero_grad()
             loss.backward()
@@ -86,9 +91,13 @@ def train(problem: Problem, model: str, rate: float, seed: int) -> dict[str, Any
     return run | {"validation": validation, "test": test} | written
 
 
-def _scores(test: Callable[[nn.Module], Scores], network: nn.Module, seed: int) -> Scores:
+def _scores(test: Callable[[nn.Module], Scores], network: nn.Module, seed: int) -> dict[str, list[float | None]]:
     with seeded(seed), evaluating(network), torch.no_grad():
-        return {name: [round(one, 4) for one in scores] for name, scores in test(network).items()}
+        return {name: [_rounded(one) for one in scores] for name, scores in test(network).items()}
+
+
+def _rounded(score: float) -> float | None:
+    return round(score, 4) if math.isfinite(score) else None  # JSON has no other number
 
 
 def compare(path: Path, problems: Mapping[str, Problem]) -> None:

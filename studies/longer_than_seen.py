@@ -1,8 +1,9 @@
 """Which encodings of position still work at lengths that no training has shown? (Notebook 05.)
 
-At each step of a sequence of eight random symbols, say which symbol stood three steps back. All models have one layer,
-are trained at 24 steps and tested up to step 120. `python -m studies.longer_than_seen` writes `longer_than_seen.json`.
-It takes about 30 minutes of one core.
+At each step of a sequence of eight random symbols, say which symbol stood three steps back. All models have one
+layer, are trained at 24 steps and tested up to step 120. ALiBi is also trained for longer, with its slopes and with
+steeper ones. `python -m studies.longer_than_seen` writes `longer_than_seen.json`. It takes about 30 minutes of one
+core.
 """
 
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 import rtx
+from rtx.nn import MultiHeadAttention
 from rtx.nn.relative import LinearBiasAttention, RotaryAttention
 from studies.fair import Problem, Scores, compare
 
@@ -60,6 +62,26 @@ BACKBONES = {
 }
 
 
+class Steep(LinearBiasAttention):
+    """ALiBi with slopes of 1 and 2 for its two heads."""
+
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        """Return the scores by content, less slope times distance."""
+        places = torch.arange(k.shape[-2])
+        distance = places[-q.shape[-2] :, None] - places
+        return MultiHeadAttention.scores(self, q, k) - torch.tensor([1.0, 2.0])[:, None, None] * distance
+
+
+def steep() -> rtx.Transformer:
+    """Return the Transformer with these slopes."""
+    made = transformer("none", "pre")
+    made.blocks[0][0].sublayer = Steep(WIDTH, 2)  # type: ignore[index]
+    return made
+
+
+SLOPES = {"ALiBi": partial(transformer, "linear bias", "pre"), "ALiBi, slopes 1 and 2": steep}
+
+
 def reader(backbone: nn.Module) -> rtx.LanguageModel:
     """Return a model of eight symbols, with embeddings of size 1."""
     model = rtx.LanguageModel(backbone, SYMBOLS, tied=False)  # type: ignore[arg-type]
@@ -87,13 +109,14 @@ def right(model: nn.Module) -> Scores:
 
 
 PROBLEMS = {
-    "three back": Problem(
-        {name: lambda make=make: reader(make()) for name, make in BACKBONES.items()},  # type: ignore[misc]
+    name: Problem(
+        {name: lambda make=make: reader(make()) for name, make in makers.items()},  # type: ignore[misc]
         draw,
         loss,
         right,
-        after=(300, 600),
+        after=after,
     )
+    for name, makers, after in (("three back", BACKBONES, (300, 600)), ("slopes", SLOPES, (300, 600, 2000)))
 }
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 A sequence of 24 symbols holds a key (A or B) in its first half and a pair (XY or YX) just before its end. The last
 output says which key it was and which order. `python -m studies.parts_of_a_block` trains blocks with a part left out,
-blocks with sinusoids, and deep stacks, and writes `parts_of_a_block.json`. It takes about 40 minutes of one core.
+blocks with sinusoids or relative positions, and deep stacks with and without warm-up, and writes
+`parts_of_a_block.json`. It takes about 45 minutes of one core.
 """
 
 from collections.abc import Callable
@@ -59,6 +60,7 @@ MAKERS: dict[str, Callable[..., CausalModel]] = {
     "no feed-forward": partial(Stack, ALL[:2], 1),
     "sinusoids, no LocalRNN": partial(rtx.Transformer, WIDTH, 1, 2),
     "sinusoids, no LocalRNN, 2 blocks": partial(rtx.Transformer, WIDTH, 2, 2),
+    "relative, no LocalRNN": partial(rtx.Transformer, WIDTH, 1, 2, position="relative"),
 }
 PARTS = {f"{name}, {norm}-norm": partial(make, norm=norm) for name, make in MAKERS.items() for norm in ("post", "pre")}
 DEEP = {f"8 blocks, {norm}-norm": partial(Stack, ALL, 8, norm=norm) for norm in ("post", "pre")}
@@ -98,10 +100,12 @@ PROBLEMS = {
         loss,
         partial(right, lengths),
         after=after,
+        warm_up=warm_up,
     )
-    for name, makers, lengths, after in (
-        ("parts", PARTS, LENGTHS, (100, 400)),
-        ("deep", DEEP, (LENGTH,), (100, 250)),
+    for name, makers, lengths, after, warm_up in (
+        ("parts", PARTS, LENGTHS, (100, 400), 0),
+        ("deep", DEEP, (LENGTH,), (100, 250), 0),
+        ("deep, warm-up", DEEP, (LENGTH,), (100, 250), 100),
     )
 }
 

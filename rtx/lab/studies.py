@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -15,7 +16,8 @@ def chosen_runs(path: str | Path, problem: str) -> dict[str, Runs]:
     """Return the runs of each model, one for each seed, with the learning rate that validation chose.
 
     A model's rate is the one with the best mean validation after the last update, over the seeds that all of its rates
-    have. Of equally good rates it is the one that was better before, then the one with more seeds. Each run has
+    have. Of equally good rates it is the one that was better before, then the one with more seeds. A rate with which a
+    score overflowed is the worst. Each run has
     "rate", "seed" and "parameters". It has "validation" and "test" after each number of updates that the file's
     conditions name.
 
@@ -43,6 +45,7 @@ def _order(rates: dict[float, Runs], sign: int) -> Callable[[Runs], list[float]]
 
     def key(runs: Runs) -> list[float]:
         compared = [reversed(run["validation"]) for run in runs if run["seed"] in shared]
-        return [*(sign * mean(scores) for scores in zip(*compared, strict=True)), len(runs)]
+        means = (-inf if None in scores else sign * mean(scores) for scores in zip(*compared, strict=True))
+        return [*means, len(runs)]
 
     return key
