@@ -236,7 +236,7 @@ gradient_by_distance = exercises.yours(my_gradient_by_distance, "gradient_by_dis
 #
 # Here $\odot$ multiplies number by number, and the sigmoid $\sigma(z) = 1 / (1 + e^{-z})$ lies between 0 and 1. The gate $i_t$
 # is computed like $f_t$, with weights of its own. A bias of $b = 5$ opens the forget gate, because $\sigma(5) = 0.993$. A GRU has a similar gate: its
-# update gate multiplies the state. A rotation is a recurrent matrix that keeps the length of the state (notebook 00).
+# update gate multiplies the state. A rotation (here it may be a reflection, too) is a recurrent matrix that keeps the length of the state (notebook 00).
 #
 # **Predict.** Which of the lines fall, and which stay level: a plain RNN, an RNN with a rotation, a GRU, an LSTM, an LSTM with
 # open gates, an R-Transformer?
@@ -409,8 +409,8 @@ for T in (5, 20):
 # </details>
 # <details><summary>Paper map</summary>
 #
-# Wang et al. (2019), *R-Transformer*, sections 2 and 4. Section 3 follows Bengio et al. (1994) and Hochreiter &
-# Schmidhuber (1997).
+# Wang et al. (2019), *R-Transformer*, sections 2 and 4. Section 3 follows Bengio et al. (1994), and Gers et al.
+# (2000) for the forget gate.
 #
 # | in the paper | symbol | here | in `rtx` |
 # | --- | --- | --- | --- |

@@ -364,7 +364,7 @@ print(f"{'a guess':44} {guess[6]:6.0f} {guess[24]:14.0f}")
 print(f"\nthe Transformer of the first screen: {first.validation:.0f} % right for the first time in its {first.epoch}th thousand of updates")
 
 # %% [markdown]
-# The R-Transformers learn the task with every [seed](../docs/glossary.md#seed). Two kinds of Transformers learn it with one seed of three: two layers,
+# The R-Transformers learn the task with every [seed](../docs/glossary.md#seed). At the chosen rates, two kinds of Transformers learn it with one seed of three: two layers,
 # pre-norm, with sinusoidal or [relative positions](../docs/glossary.md#relative-positions). With 24 pairs, these two runs are much worse. All other runs are below the
 # guess.
 #
@@ -484,7 +484,7 @@ for alphabet in (26, 1000):
 # - Without $1/\sqrt{d_k}$, many random queries of wide heads are saturated. They get almost no gradient.
 # - The mask hides the future. Without the mask, attention sees a set. With the mask, a second layer can know the order.
 # - Two steps are enough for look-up: bind and find. An R-Transformer learnt the task with every seed, and so did a layer that
-#   also reads the input of the previous position. Of 18 runs of Transformers with two layers, two learnt the task in 800
+#   also reads the input of the previous position. Of 18 runs of Transformers with two layers at chosen rates, two learnt the task in 800
 #   updates.
 # - Where a head looks does not say what it is good for. Switch it off and measure.
 #

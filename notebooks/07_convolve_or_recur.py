@@ -417,7 +417,7 @@ print(f"a guess among the five symbols: {guess / 2:.3f} if only the rule or only
 # | dilated causal convolution (Bai, section 3.3) | $k$, $d$ | section 1 | `rtx.nn.convolution.CausalConv` |
 # | residual blocks (Bai, section 3.4) | | section 2 | `TCN` |
 # | copy memory (Bai, sections 4 and 5.2) | $T$ | sections 3, 4 | task `copy-memory`, recipe `copy-memory` |
-# | "ignore the sequential information" (Wang, introduction) | | section 1 | |
+# | "ignore the sequential information" (Wang, section 4.2) | | section 1 | |
 # | local and long dependencies at once (Wang, section 1) | | section 6 | task `locality-dial`, recipe `locality-dial` |
 #
 # </details>

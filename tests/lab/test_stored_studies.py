@@ -13,7 +13,7 @@ FILES = sorted(Path(fair.__file__).parent.glob("*.py"))
 NAMES = [path.stem for path in FILES if "\nPROBLEMS" in path.read_text(encoding="utf-8")]
 
 
-def run(model: str, rate: float, seed: int, *validation: float) -> dict[str, object]:
+def run(model: str, rate: float, seed: int, *validation: float | None) -> dict[str, object]:
     return {"problem": "p", "model": model, "rate": rate, "seed": seed, "validation": validation, "test": []}
 
 
@@ -36,6 +36,28 @@ def test_a_study_of_losses_chooses_the_rate_with_the_lowest(tmp_path: Path) -> N
     conditions = {"best": {"p": "min"}}
     path.write_text(json.dumps({"conditions": conditions, "runs": [run("a", 0.1, 0, 2.0), run("a", 0.01, 0, 1.0)]}))
     assert chosen_runs(path, "p")["a"][0]["rate"] == 0.01
+
+
+def test_a_rate_with_which_a_score_overflowed_is_not_chosen(tmp_path: Path) -> None:
+    path = tmp_path / "study.json"
+    runs = [run("a", 0.1, 0, 2.0, 0.5), run("a", 0.01, 0, 3.0, 1.0)]
+    runs += [run("a", 0.1, 1, 1.0, None), run("a", 0.01, 1, 3.0, 1.0)]
+    path.write_text(json.dumps({"conditions": {"best": {"p": "min"}}, "runs": runs}))
+    assert {one["rate"] for one in chosen_runs(path, "p")["a"]} == {0.01}
+
+
+def test_a_warm_up_begins_with_small_steps() -> None:
+    study = importlib.import_module("studies.first_symbol")
+    whole = study.PROBLEMS["T = 5"]
+
+    def after_one(warm_up: int) -> float:
+        model = whole.models["RNN"]()
+        before = next(model.parameters()).detach().clone()
+        moved = lambda network: {"moved": [(next(network.parameters()) - before).abs().max().item()]}  # noqa: E731
+        short = fair.Problem({"RNN": lambda: model}, whole.draw, whole.loss, moved, after=(1,), warm_up=warm_up)
+        return fair.train(short, "RNN", 0.5, 0)["test"][0]["moved"][0]
+
+    assert after_one(10) == pytest.approx(after_one(0) / 10, rel=0.02)  # a step of Adam is as long as the rate
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -41,7 +41,7 @@ def _weighted(x: Tensor) -> Tensor:
 
 
 def _order_cases() -> list[tuple[Layer, Tensor]]:
-    """Return models and inputs: three models that do not notice the swap, and three that do."""
+    """Return models and inputs: four models that do not notice the swap, and four that do."""
     x = torch.randn(4, 9, 8)
     one = x.clone()
     one[[0, 2, 3], 0] = one[[0, 2, 3], 1]  # the swap changes only the second sequence
@@ -52,6 +52,8 @@ def _order_cases() -> list[tuple[Layer, Tensor]]:
         (lambda x: 1 + 0.01 * _weighted(x), x),  # the output hardly changes
         (lambda x: torch.cat([x, -_weighted(x), _weighted(x)], -1), one),  # the sum of the numbers stays the same
         (lambda x: (x[:, :1] - x[:, 1:2]).sign().expand_as(x), x),  # the lengths of all vectors stay the same
+        (lambda x: (x[:, 1:2] + x[:, 2:3]).expand_as(x), x),  # does not notice if the second and the third are swapped
+        (lambda x: (x[:, :1] + x[:, 1:2] + 2 * x[:, 2:3]).expand_as(x), x),  # notices any swap but the right one
     ]
 
 
