@@ -104,7 +104,8 @@ def compare(path: Path, problems: Mapping[str, Problem]) -> None:
     """Train what the file does not have yet, and write the file after every run."""
     torch.set_num_threads(1)
     table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    table = table or {"conditions": conditions(path, problems), "runs": []}
+    table = {"conditions": conditions(path, problems), "runs": []} | table
+    table["conditions"] |= asked(problems)  # a later version of a study can ask for more
     runs = table["runs"]
     done = {(run["problem"], run["model"], run["rate"], run["seed"]) for run in runs}
     for name, model, rate, seed in wanted(problems):
@@ -123,15 +124,22 @@ def wanted(problems: Mapping[str, Problem]) -> Iterator[tuple[str, str, float, i
                 yield name, model, rate, seed
 
 
+def asked(problems: Mapping[str, Problem]) -> dict[str, Any]:
+    """Return what the problems ask for."""
+    return {
+        "updates": {name: list(problem.after) for name, problem in problems.items()},
+        "batch": {name: problem.batch for name, problem in problems.items()},
+        "best": {name: problem.best for name, problem in problems.items()},
+        "rates": sorted({rate for problem in problems.values() for rate in problem.rates}),
+    }
+
+
 def conditions(path: Path, problems: Mapping[str, Problem]) -> dict[str, Any]:
     """Return where the numbers come from."""
     return {
         "command": f"python -m studies.{path.stem}",
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "updates": {name: list(problem.after) for name, problem in problems.items()},
-        "batch": {name: problem.batch for name, problem in problems.items()},
-        "best": {name: problem.best for name, problem in problems.items()},
-        "rates": sorted({rate for problem in problems.values() for rate in problem.rates}),
+        **asked(problems),
         "seeds": list(SEEDS),
         "hardware": hardware(torch.device("cpu")),
         "versions": versions(),
