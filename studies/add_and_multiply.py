@@ -15,7 +15,7 @@ import rtx
 from rtx.tasks import task_by_name
 from rtx.tasks.build import SequenceModel
 from rtx.tasks.task import Batch, Task, collate
-from studies.fair import Problem, Scores, compare
+from studies.fair import WIDE, Problem, Scores, compare
 
 STORED = Path(__file__).with_suffix(".json")
 SIZE, TESTED = 100_000, 1000
@@ -71,6 +71,7 @@ def problem(name: str, length: int) -> Problem:
         partial(loss, task),
         partial(solved, task, "test"),
         after=(200, 400, 800),
+        rates=WIDE,
         batch=100,
         validate=partial(solved, task, "validation"),
     )

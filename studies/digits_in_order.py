@@ -16,7 +16,7 @@ import rtx
 from rtx.tasks import task_by_name
 from rtx.tasks.build import SequenceModel
 from rtx.tasks.task import Batch, Task, collate
-from studies.fair import Problem, Scores, compare
+from studies.fair import WIDE, Problem, Scores, compare
 
 STORED = Path(__file__).with_suffix(".json")
 MAKERS: dict[str, Callable[[], nn.Module]] = {
@@ -68,6 +68,7 @@ def problem(name: str) -> Problem:
         partial(loss, task),
         partial(right, task, "test"),
         after=(45, 135, 270, 540),
+        rates=WIDE,
         validate=partial(right, task, "validation"),
     )
 

@@ -26,6 +26,7 @@ from rtx.training.files import write_whole
 from rtx.training.provenance import commit, hardware, versions
 
 RATES, SEEDS = (0.001, 0.003, 0.01), (0, 1, 2)
+WIDE = (*RATES, 0.03)  # for studies in which models chose 0.01
 VALIDATION, TEST = 10_000, 20_000  # seeds of the data that choose the rate, and of the data that are reported
 
 Scores = dict[str, list[float]]

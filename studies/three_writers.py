@@ -115,7 +115,7 @@ PROBLEMS = {
         best="min",
         validate=partial(scores, "validation"),
         write=write,
-        rates=(0.003, 0.01),
+        rates=(0.003, 0.01, 0.03),
     )
 }
 

@@ -2,7 +2,7 @@
 
 Models of 35,000 to 41,000 parameters learn six problems: copy memory with a fixed and with a varied silence, the
 running parity of bits, and the locality dial at three settings. `python -m studies.which_past` writes
-`which_past.json`. It takes about 80 minutes of one core.
+`which_past.json`. It takes about 110 minutes of one core.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from rtx.tasks import task_by_name
 from rtx.tasks.build import SequenceModel
 from rtx.tasks.task import Batch, Task, collate
 from rtx.tasks.toy.locality_dial import optimal_loss, symbol_nll
-from studies.fair import Problem, Scores, compare
+from studies.fair import WIDE, Problem, Scores, compare
 
 STORED = Path(__file__).with_suffix(".json")
 TESTED, SYMBOLS = 300, 5
@@ -149,6 +149,7 @@ def copying(silence: tuple[int, int]) -> Problem:
         partial(_mean_loss, task),
         partial(recalled, silence, "test"),
         after=(100, 200, 400),
+        rates=WIDE,
         validate=partial(recalled, silence, "validation"),
     )
 
@@ -162,6 +163,7 @@ def dialled(strengths: tuple[float, float]) -> Problem:
         partial(_mean_loss, task),
         partial(above_best, task, strengths, "test"),
         after=(100, 200, 400),
+        rates=WIDE,
         best="min",
         validate=partial(above_best, task, strengths, "validation"),
     )
