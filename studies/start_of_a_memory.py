@@ -17,7 +17,7 @@ from torch import Tensor, nn
 import rtx
 from rtx.nn.linear_recurrence import RGLRU, C
 from rtx.tasks.build import SequenceModel
-from studies.fair import Problem, Scores, compare
+from studies.fair import WIDE, Problem, Scores, compare
 from studies.first_symbol import SYMBOLS, WIDTH, loss, reader
 from studies.which_past import PARITY
 
@@ -115,6 +115,7 @@ PROBLEMS = {
         loss,
         right,
         after=(100, 200, 400),
+        rates=WIDE,
     ),
     "parity": Problem(
         {name: partial(counter, make) for name, make in COUNTERS.items()},
@@ -122,6 +123,7 @@ PROBLEMS = {
         PARITY.loss,
         PARITY.right,
         after=(200, 800),
+        rates=WIDE,
     ),
 }
 
