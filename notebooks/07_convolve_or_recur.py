@@ -174,8 +174,8 @@ print("             text  ", "".join("ABCDE"[i] for i in dial[5:, :5].argmax(1))
 print("             next  ", "".join("rb"[int(flag)] for flag in dial[5:, 10]), "(r: by the rule, b: by the book)")
 
 # %% [markdown]
-# `studies/which_past.py` trains models of 35,000 to 41,000 parameters on these tasks (not each model on each task). Each model has the best of three
-# [learning rates](../docs/glossary.md#learning-rate), chosen on [validation data](../docs/glossary.md#validation-data). Each is trained with three **seeds**: a seed sets the initial weights and the training sequences. The tests are after 100, 200 and 400
+# `studies/which_past.py` trains models of 35,000 to 41,000 parameters on these tasks (not each model on each task). Each model has the best of four
+# [learning rates](../docs/glossary.md#learning-rate) (three for parity), chosen on [validation data](../docs/glossary.md#validation-data). Each is trained with three **seeds**: a seed sets the initial weights and the training sequences. The tests are after 100, 200 and 400
 # **updates** (steps of Adam, with 32 sequences each). The Transformers have two layers. Their positions are sinusoids, or **relative** ([05](05_encode_position.ipynb)): attention knows each distance. The R-Transformers have two blocks with a window of 4, and no positions. Transformers and R-Transformers come with **post-norm**
 # (a [LayerNorm](../docs/glossary.md#layer-normalisation-layernorm) after each residual sum) and **pre-norm** (a LayerNorm before each sublayer). "LocalRNNs" are three layers of LocalRNNs with a window of 7, without attention: they see $1 + 3 \cdot 6 = 19$ inputs. The TCNs have
 # four blocks with kernel 6 (151 inputs), and two blocks with kernel 5 (25 inputs).
@@ -379,7 +379,7 @@ print(f"a guess among the five symbols: {guess / 2:.3f} if only the rule or only
 # - **Rule and book:** after 100 updates the pre-norm R-Transformer is ahead of all Transformers with every seed. After 200 both R-Transformers and the pre-norm Transformer with relative positions are within 0.01 nats. After 400 the other Transformers and the GRU are within 0.05 on average. The TCN is at 0.435.
 #
 # With post-norm and sinusoids only, we would have concluded that a Transformer fails in book alone. Two [controls](../docs/glossary.md#control) show that this is wrong. The GRU, without attention, learns
-# most of the look-up, too. The R-Transformer learns *sooner* than a Transformer with sinusoids and the same norm: after 100 updates it is ahead in all three problems and with every seed. With relative positions and pre-norm, this is left only for rule and book. (In [16](16_what_came_after.ipynb), with other sizes, the seeds overlap there at two of three rates.) After 400, the pre-norm
+# most of the look-up, too. The R-Transformer learns *sooner* than a Transformer with sinusoids and the same norm: after 100 updates it is ahead in all three problems and with every seed. With relative positions and pre-norm, this is left only for rule and book. (In [16](16_what_came_after.ipynb), with other sizes, the seeds overlap there at three of four rates.) After 400, the pre-norm
 # models differ by at most about 0.01 nats.
 #
 # ## Recap
@@ -387,7 +387,7 @@ print(f"a guess among the five symbols: {guess / 2:.3f} if only the rule or only
 # In this study (35,000 to 41,000 parameters, at most 400 updates, three seeds):
 #
 # - **A fixed distance:** a TCN that sees far enough, or a pre-norm Transformer. Both fail when the silence is one step longer.
-# - **A varied distance:** no model learnt it with every seed. Post-norm models with relative positions or LocalRNNs came farthest.
+# - **A varied distance:** no model learnt it with every seed. Post-norm models with relative positions or LocalRNNs came farthest on average.
 # - **The whole past:** a GRU or an LSTM. They alone learnt parity in 400 updates, and were right beyond the trained length.
 # - **Nearby:** all models learnt the rule.
 # - **By content:** R-Transformers and a pre-norm Transformer with relative positions were first. A Transformer with sinusoids was later.

@@ -1,7 +1,7 @@
 """Small digits, pixel by pixel: in the order of the image, and in another order. Who needs neighbours? (Notebook 10.)
 
 Models of about 12,000 parameters read the 64 pixels of scikit-learn's digits. 540 updates of 32 images are 12 passes
-over the training images. `python -m studies.digits_in_order` writes `digits_in_order.json`. It takes about 30 minutes
+over the training images. `python -m studies.digits_in_order` writes `digits_in_order.json`. It takes about 40 minutes
 of one core.
 """
 

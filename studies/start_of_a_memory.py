@@ -3,7 +3,7 @@
 Recall: a symbol, 49 silent steps, then the question which symbol it was. Three recurrent layers start with gates of
 which half is left after 50 silent steps (slow), or after 1.5 steps (fast). Parity: is the number of ones so far odd?
 One of its models is an RG-LRU whose factors may be negative. `python -m studies.start_of_a_memory` writes
-`start_of_a_memory.json`. It takes about 6 minutes of one core.
+`start_of_a_memory.json`. It takes about 8 minutes of one core.
 """
 
 import math

@@ -4,7 +4,7 @@ An LSTM, two Transformers and an R-Transformer read the characters of the Python
 same number of parameters, and the same windows: 16 characters of context, then 64 that are scored. The test sorts
 characters by how long a context the training text has: by the longest run of characters before them, up to 16, that
 occurs there. Each trained model writes a text, too. `python -m studies.three_writers` writes `three_writers.json`. It
-takes about 10 minutes of one core.
+takes about 15 minutes of one core.
 """
 
 from collections.abc import Callable
