@@ -1,6 +1,6 @@
 """Does a model without recurrence learn to add and multiply sooner than a recurrent one? (Notebook 09.)
 
-Feed-forward attention and the plain mean compete with a GRU and an LSTM of about as many parameters. Every batch is
+Feed-forward attention and the plain mean compete with a GRU and two LSTMs of about as many parameters. Every batch is
 drawn anew. `python -m studies.add_and_multiply` writes `add_and_multiply.json`. It takes about 55 minutes of one core.
 """
 
@@ -25,11 +25,20 @@ def _recurrent(cell: str, width: int) -> SequenceModel:
     return SequenceModel(rtx.RNN(width, cell=cell), inputs=2, outputs=1, per="sequence")
 
 
+def _open_gates() -> SequenceModel:
+    """An LSTM whose forget gates start at sigmoid(5) = 0.993: half of what it keeps is left after 100 steps."""
+    width, model = 36, _recurrent("lstm", 36)
+    with torch.no_grad():
+        model.backbone.network.bias_ih_l0[width : 2 * width] = 5.0  # type: ignore[attr-defined]
+    return model
+
+
 MODELS: dict[str, Callable[[], nn.Module]] = {
     "attention": partial(rtx.FeedForwardAttention, leak="coded"),
     "mean": partial(rtx.FeedForwardAttention, pooling="mean", leak="coded"),
     "GRU": partial(_recurrent, "gru", 42),
     "LSTM": partial(_recurrent, "lstm", 36),
+    "LSTM, gates open": _open_gates,
 }
 
 
