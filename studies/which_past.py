@@ -39,9 +39,18 @@ class LocalRNNs(CausalModel):
         return out
 
 
+def open_gates() -> rtx.RNN:
+    """Return an LSTM whose forget gates start at sigmoid(5) = 0.993."""
+    network = rtx.RNN(66, cell="lstm")
+    with torch.no_grad():
+        network.network.bias_ih_l0[66 : 2 * 66] = 5.0
+    return network
+
+
 MAKERS: dict[str, Callable[[], nn.Module]] = {
     "GRU": partial(rtx.RNN, 76, cell="gru"),
     "LSTM": partial(rtx.RNN, 66, cell="lstm"),
+    "LSTM, gates open": open_gates,
     "TCN, sees 151": partial(rtx.TCN, 28, 4, 6),
     "TCN, sees 25": partial(rtx.TCN, 42, 2, 5),
     "LocalRNNs, see 19": partial(LocalRNNs, 44, 3, 7),
@@ -57,7 +66,7 @@ MAKERS: dict[str, Callable[[], nn.Module]] = {
 }
 
 COPIERS = [name for name in MAKERS if name != "LocalRNNs, see 19"]
-COUNTERS = [name for name in MAKERS if name != "TCN, sees 25"]
+COUNTERS = [name for name in MAKERS if name not in ("TCN, sees 25", "LSTM, gates open")]
 READERS = ["GRU", "TCN, sees 151", *(name for name in MAKERS if "Transformer" in name)]
 
 
