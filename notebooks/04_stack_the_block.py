@@ -294,8 +294,8 @@ for rate in (0.0003, 0.001, 0.003):
     print(f"  rate {rate:<6}  after 400 updates: {after[0]:18}  after 2,000: {after[1]}")
 
 # %% [markdown]
-# Each line is one seed. The block with all sublayers names the pair at all lengths. So does attention with relative positions, without recurrence. (With pre-norm, one of three seeds has only 75 % of the letters at
-# length 120.) In the picture, two pre-norm blocks without LocalRNN name it, too. But this depends on seed and rate, and more updates can help or harm (last
+# Each line is one seed. The block with all sublayers names the pair at all lengths. So does attention with relative positions, without recurrence. (The pre-norm block with all sublayers has only 75 % of the letters at
+# length 120 with one of three seeds.) In the picture, two pre-norm blocks without LocalRNN name it, too. But this depends on seed and rate, and more updates can help or harm (last
 # lines, from a second study). The models with sinusoids fail at most longer lengths, even if they were right at length 24. In training, the pair was always
 # at the same two positions; we have not tested whether this is why. A share far *below* 50 % means: XY is taken for YX.
 #
@@ -443,7 +443,7 @@ plt.show()
 # - "It did not learn" is about one training: its norm, its rates, its updates. "It cannot learn" needs a proof, such as
 #   the one for model (a).
 # - On Nottingham, LocalRNN and attention both lower the loss, with either norm. But relative positions can take the place
-#   of LocalRNN there (with post-norm; not tested with pre-norm).
+#   of LocalRNN there (post-norm, 15 epochs; [15](15_weigh_the_evidence.ipynb) has more epochs).
 # - What the feed-forward network adds is open: on music we never removed it.
 #
 # ## Quiz

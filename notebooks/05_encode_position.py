@@ -239,7 +239,7 @@ plt.show()
 #
 # <details><summary>Answer</summary>
 #
-# With (d).
+# (d).
 #
 # </details>
 #
@@ -317,7 +317,7 @@ for start in (7, 100):
 #
 # All models have width 32 and one layer, unless their name says 2. A **LocalRNN** is a recurrent network over the last few
 # positions, its **window**. The **R-Transformer** is a LocalRNN and then attention. Each model is trained with [post-norm](../docs/glossary.md#post-norm-pre-norm) and with
-# pre-norm, with three [seeds](../docs/glossary.md#seed) of each. Its [learning rate](../docs/glossary.md#learning-rate) is the best of three on [validation data](../docs/glossary.md#validation-data) (`studies/longer_than_seen.py`). For
+# pre-norm, with three [seeds](../docs/glossary.md#seed) of each. Its [learning rate](../docs/glossary.md#learning-rate) is the best of three on [validation data](../docs/glossary.md#validation-data) (`studies/longer_than_seen.py`, 600 updates). For
 # comparison, we show the answer "the most frequent symbol so far".
 #
 # **Predict.** Which models are still right in steps 61 to 120?
@@ -436,7 +436,7 @@ for slopes in ((1 / 16, 1 / 256), (1.0, 2.0)):
 
 # %% [markdown]
 # With steep slopes, two of three seeds learn much of the task, and their share hardly falls at later steps. The third seed is only a little better. But 300 updates are
-# few. The study has 2,000, with the best of three rates.
+# few. For these slopes the study has 2,000 updates (600 in section 5), with the best of three rates.
 
 # %%
 for name, seeds in chosen_runs("../studies/longer_than_seen.json", "slopes").items():
@@ -456,7 +456,7 @@ for name, seeds in chosen_runs("../studies/longer_than_seen.json", "slopes").ite
 # - Inside its window, a LocalRNN needs no encoding of position. With a window of 4 it solves this task without attention.
 # - This was shown for models of width 32, most of them with one layer, and for one short distance. Deep models, long distances and real texts are open.
 # - On folk tunes, a Transformer with Shaw's relative positions has a much lower loss than with sinusoids
-#   ([lesson 04](04_stack_the_block.ipynb), section 5). With them for both and up to 60 epochs, it has 1.92 ± 0.10 nats and the R-Transformer 1.76 ± 0.02 (three seeds).
+#   ([lesson 04](04_stack_the_block.ipynb), section 5). With relative positions and up to 60 epochs, the Transformer has 1.92 ± 0.10 nats and the R-Transformer 1.76 ± 0.02 (three seeds).
 #
 # ## Quiz
 #

@@ -487,7 +487,7 @@ for name, groups in tables.cells(load_recipe("multi30k"), Path("../results")).it
 
 # %% [markdown]
 # In the paper the MC-RNNs are ahead. In our runs at the rate 0.001, the mean of the plain LSTM is larger than that of each MC-RNN, but the seeds overlap. The wider LSTM, about as large as the MC-RNNs, is ahead of all their
-# runs. The Transformer and the R-Transformer are far ahead. (At 0.004 an MC-RNN is better than at 0.001, but still behind the wider LSTM.) With another corpus and short
+# runs. The Transformer and the R-Transformer are far ahead. (At 0.004 the mean of MC-RNN with $n = 4$ is better than at 0.001, but still behind the wider LSTM.) With another corpus and short
 # trainings, our table does not test the paper's numbers.
 #
 # ## Recap
