@@ -124,7 +124,7 @@ for one in study["runs"]:
 #
 # Does copying need recurrence? The control says no. A Transformer with relative positions copies, too: 0.94 nats on repeated passages, against 3.00 with [sinusoids](../docs/glossary.md#sinusoids). The R-Transformer has 0.69; two seeds do not settle this. Where a tune goes on *otherwise*, the R-Transformer has 7.31 nats and the TCN 5.65. This is no price of copying: without attention it has 7.45. Over all frames the control has 2.13 nats, the R-Transformer 2.21. So the lead of 1.3 nats over our Transformer with sinusoids (3.51) was a lead over sinusoids.
 #
-# Does LocalRNN add something? With relative positions and up to 60 epochs, the R-Transformer has 1.76 ± 0.02 nats and the Transformer 1.92 ± 0.10. Each seed of the R-Transformer is better. A Transformer of its size (same rate) has 2.30. Without positions, convolutions ([07](07_convolve_or_recur.ipynb)) for LocalRNNs have 2.21 ± 0.04, as LocalRNNs (15 epochs).
+# Does LocalRNN add something? With relative positions and up to 60 epochs, the R-Transformer has 1.76 ± 0.02 nats and the Transformer 1.92 ± 0.10. With convolutions ([07](07_convolve_or_recur.ipynb)) for LocalRNNs it has 1.89 ± 0.04. Each seed with LocalRNNs is better than all others. Without positions, convolutions have 2.21 ± 0.04, as LocalRNNs (15 epochs).
 #
 # ## 2. What must come with a number?
 #

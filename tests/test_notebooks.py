@@ -240,7 +240,7 @@ def test_the_findings_have_every_model_of_the_search(recipe: str) -> None:
     found = []
     for line in ledger_lines(recipe):
         if re.match(r"strong(?!.*dropout)", line[0].variant):
-            name, tried = strong_name(line[0]), str(len(line[0].chosen_from) or "–")
+            name, tried = strong_name(line[0]), str(points_run(line[0]) or "–")
             found.append([name, tried, f"{line[0].parameters:,}", *of_seeds(line)])
             eight = ("lstm", "r-transformer", "r-transformer, at 2e-4", "r-transformer, without attention")
             assert [run.seed for run in line] == [*range(8 if recipe == "jsb" and name in eight else 3)]
@@ -270,9 +270,15 @@ def strong_name(run: Result) -> str:
     """The name that the findings give to a row of the variant strong."""
     variant = re.sub(r"\+dropout=[^+]+", "", run.variant)
     name = run.model + ", a convolution for each LocalRNN" * ("cell=convolution" in variant)
+    name += ", relative" * ("cell=convolution" in variant and "position=relative" in variant)
     name += ", without attention" * ("heads=0" in variant) + ", narrower" * ("d_model=140" in variant)
     name += ", wider" * ("d_model=196" in variant)
     return name + ", at 2e-4" * (variant == "strong+learning_rate=0.0002")
+
+
+def points_run(run: Result) -> int:
+    """How many points of the search were run. Without attention, those with relative positions could not be."""
+    return sum(score is not None for score in (run.chosen_from or {}).values())
 
 
 def of_seeds(line: list[Result]) -> tuple[str, str]:
