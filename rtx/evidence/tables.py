@@ -186,7 +186,7 @@ def row(paper: str, runs: Sequence[Result]) -> Row:
         validation=spread([r.validation for r in runs], 3) + (f", best of {tried}" if tried else ""),
         budget=f"{first.budget or 'full'}, {duration(mean(r.seconds for r in runs))}",
         parameters=f"{first.parameters:,}",
-        hardware="; ".join(dict.fromkeys(r.hardware for r in runs)),
+        hardware="; ".join(dict.fromkeys(r.hardware.replace("(R)", "").replace(" Processor", "") for r in runs)),
     )
 
 
