@@ -186,7 +186,7 @@ def row(paper: str, runs: Sequence[Result]) -> Row:
         validation=spread([r.validation for r in runs], 3) + (f", best of {tried}" if tried else ""),
         budget=f"{first.budget or 'full'}, {duration(mean(r.seconds for r in runs))}",
         parameters=f"{first.parameters:,}",
-        hardware="; ".join(dict.fromkeys(r.hardware.replace("(R)", "").replace(" Processor", "") for r in runs)),
+        hardware="; ".join(dict.fromkeys(_processor(r.hardware) for r in runs)),
     )
 
 
@@ -210,3 +210,8 @@ def to_markdown(table: Sequence[Sequence[str]], header: Sequence[str] = HEADER) 
     """Return a table as Markdown."""
     lines = [header, ["---"] * len(header), *table]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in lines)
+
+
+def _processor(hardware: str) -> str:
+    """Return the name of the hardware without what every processor of its maker has in its name."""
+    return hardware.replace("(R)", "").replace(" Processor", "")
