@@ -24,6 +24,16 @@ function describe({ metric, validated }, row) {
     `${row.parameters} parameters, on ${row.hardware}. To run it again: ${row.command}`;
 }
 
+/** Each line by the names of its columns; `cell` tells the lines of a model apart. */
+function named(rows, names) {
+  const lines = {};
+  return rows.map((values) => {
+    const row = Object.fromEntries(names.map((name, place) => [name, values[place]]));
+    lines[row.model] = (lines[row.model] ?? -1) + 1;
+    return { ...row, cell: `${row.model} ${lines[row.model]}` };
+  });
+}
+
 /** How many models of a table have been run. */
 function filled({ rows }) {
   const models = (some) => new Set(some.map(({ model }) => model)).size;
@@ -31,7 +41,9 @@ function filled({ rows }) {
 }
 
 export function show(page) {
-  const options = Object.entries(page.data).map(([name, table]) => [name, `${table.title}: ${filled(table)} models`]);
+  const tables = {};
+  for (const [name, table] of Object.entries(page.data.tables)) tables[name] = { ...table, rows: named(table.rows, page.data.names) };
+  const options = Object.entries(tables).map(([name, table]) => [name, `${table.title}: ${filled(table)} models`]);
   select(page, "table", { options });
   const title = make("p"), body = make("tbody"), names = ["model", "paper", "ours", "variant, scale", "budget"];
   const head = make("tr", {}, ...names.map((textContent) => make("th", { textContent, scope: "col" })));
@@ -47,7 +59,7 @@ export function show(page) {
     return ariaPressed ? [row, make("tr", {}, make("td", { colSpan: names.length, className: "behind", textContent: describe(table, given) }))] : [row];
   };
   return (state) => {
-    const table = page.data[state.table], buttons = () => [...body.querySelectorAll("button")];
+    const table = tables[state.table], buttons = () => [...body.querySelectorAll("button")];
     title.textContent = `${table.source}: ${table.metric}; the ${table.best} is best.`;
     const focused = buttons().indexOf(document.activeElement);
     body.replaceChildren(...table.rows.flatMap((row) => line(table, row)));

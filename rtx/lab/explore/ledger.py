@@ -21,7 +21,8 @@ def ledger(recipe: str = "nottingham", results: str | Path = LEDGER) -> Page:
         ValueError: if there is no such recipe, or a file of the ledger is damaged.
     """
     load_recipe(recipe)
-    data = {name: _table(load_recipe(name), Path(results)) for name in recipe_names()}
+    names = [*tables.Row._fields, "command"]  # once, not in each of hundreds of lines
+    data = {"names": names, "tables": {name: _table(load_recipe(name), Path(results)) for name in recipe_names()}}
     caption = "find a number of ours far from the paper's: how long was it trained?"
     return Page("ledger.js", data, caption, title="The papers' numbers and ours", table=recipe, cell="")
 
@@ -29,15 +30,14 @@ def ledger(recipe: str = "nottingham", results: str | Path = LEDGER) -> Page:
 def _table(recipe: Recipe, folder: Path) -> dict[str, Any]:
     """A recipe's table, with a line for each group of runs and one for each row without runs."""
     found, task, lines = tables.cells(recipe, folder), task_by_name(recipe.task), tables.rows(recipe, folder)
-    groups = [(f"{model} {place}", runs) for model in found for place, runs in enumerate(found[model] or [[]])]
+    groups = [runs for model in found for runs in found[model] or [[]]]
     rows = []
-    for line, (cell, runs) in zip(lines, groups, strict=True):
-        command = runs[0].command if runs else f"rtx train {recipe.name} {line.model}"
-        rows.append(line._asdict() | {"cell": cell, "command": command})
+    for line, runs in zip(lines, groups, strict=True):
+        rows.append([*line, runs[0].command if runs else f"rtx train {recipe.name} {line.model}"])
     return {
         "title": recipe.title,
         "source": recipe.source,
-        "metric": next((name for _, runs in groups for run in runs for name in run.details), task.metric),
+        "metric": next((name for runs in groups for run in runs for name in run.details), task.metric),
         "validated": task.metric,
         "best": "highest" if task.test_best == "max" else "lowest",
         "rows": rows,
