@@ -1,55 +1,31 @@
 """The models of the papers, one file for each paper. `backbone` says what they have in common."""
 
-from rtx.models.awd_lstm import AWDLSTM
-from rtx.models.backbone import Backbone, Card, CausalModel
-from rtx.models.bidirectional import Bidirectional
-from rtx.models.causal_encoder import CausalEncoder
-from rtx.models.character_transformer import CharacterTransformer
-from rtx.models.encoder_decoder import EncoderDecoder
-from rtx.models.export import export_sequence, export_step
-from rtx.models.ff_attention import FeedForwardAttention
-from rtx.models.griffin import Griffin
-from rtx.models.hm_rnn import HMRNN
-from rtx.models.ho_rnn import HORNN
-from rtx.models.language_model import LanguageModel
-from rtx.models.mc_rnn import MCRNN
-from rtx.models.r_transformer import RTransformer
-from rtx.models.registry import CARDS, MODELS, RECURRENT, TRANSLATORS, WHOLE, rnnsearch
-from rtx.models.rnn import RNN
-from rtx.models.seq2seq import Seq2Seq
-from rtx.models.size import parameter_bytes
-from rtx.models.tcn import TCN
-from rtx.models.transformer import Transformer
-from rtx.models.transformer_xl import TransformerXL
-
-__all__ = [
-    "AWDLSTM",
-    "CARDS",
-    "HMRNN",
-    "HORNN",
-    "MCRNN",
-    "MODELS",
-    "RECURRENT",
-    "RNN",
-    "TCN",
-    "TRANSLATORS",
-    "WHOLE",
-    "Backbone",
-    "Bidirectional",
-    "Card",
-    "CausalEncoder",
-    "CausalModel",
-    "CharacterTransformer",
-    "EncoderDecoder",
-    "FeedForwardAttention",
-    "Griffin",
-    "LanguageModel",
-    "RTransformer",
-    "Seq2Seq",
-    "Transformer",
-    "TransformerXL",
-    "export_sequence",
-    "export_step",
-    "parameter_bytes",
-    "rnnsearch",
-]
+from rtx.models.awd_lstm import AWDLSTM as AWDLSTM
+from rtx.models.backbone import Backbone as Backbone
+from rtx.models.backbone import Card as Card
+from rtx.models.backbone import CausalModel as CausalModel
+from rtx.models.bidirectional import Bidirectional as Bidirectional
+from rtx.models.causal_encoder import CausalEncoder as CausalEncoder
+from rtx.models.character_transformer import CharacterTransformer as CharacterTransformer
+from rtx.models.encoder_decoder import EncoderDecoder as EncoderDecoder
+from rtx.models.export import export_sequence as export_sequence
+from rtx.models.export import export_step as export_step
+from rtx.models.ff_attention import FeedForwardAttention as FeedForwardAttention
+from rtx.models.griffin import Griffin as Griffin
+from rtx.models.hm_rnn import HMRNN as HMRNN
+from rtx.models.ho_rnn import HORNN as HORNN
+from rtx.models.language_model import LanguageModel as LanguageModel
+from rtx.models.mc_rnn import MCRNN as MCRNN
+from rtx.models.r_transformer import RTransformer as RTransformer
+from rtx.models.registry import CARDS as CARDS
+from rtx.models.registry import MODELS as MODELS
+from rtx.models.registry import RECURRENT as RECURRENT
+from rtx.models.registry import TRANSLATORS as TRANSLATORS
+from rtx.models.registry import WHOLE as WHOLE
+from rtx.models.registry import rnnsearch as rnnsearch
+from rtx.models.rnn import RNN as RNN
+from rtx.models.seq2seq import Seq2Seq as Seq2Seq
+from rtx.models.size import parameter_bytes as parameter_bytes
+from rtx.models.tcn import TCN as TCN
+from rtx.models.transformer import Transformer as Transformer
+from rtx.models.transformer_xl import TransformerXL as TransformerXL

@@ -15,7 +15,7 @@ from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, Residual, sinusoid
 from rtx.nn.cross_attention import CrossAttention
 from rtx.nn.padding import check_target, read_source, real_positions
 from rtx.nn.recurrent import CELLS
-from rtx.nn.streaming import State, check_state, checked_tuple, step_through
+from rtx.nn.streaming import State, check_state, split, step_through
 from rtx.nn.validate import check_choice, check_fraction, check_positive, check_tokens
 
 Source = tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"]]
@@ -165,9 +165,7 @@ class EncoderDecoder(Translator):
     def step(self, tokens: Int[Tensor, " B"], state: State) -> tuple[Float[Tensor, "B V"], State]:
         """Read one token of the target; return the logits of the next token, and the next state."""
         check_tokens("tokens", tokens, self.target_vocabulary, 1)
-        if len(checked_tuple(state)) != 2:
-            raise ValueError(f"state: expected what start or step returned, got {len(state)} parts")
-        read, blocks = state
+        read, blocks = split(state, 2)
         check_state((read,), None)
         x = self._embed(self.target_embedding, tokens[:, None], read).squeeze(1)
         x, after = step_through(self.decoder, x, blocks)

@@ -5,7 +5,6 @@ al. (2019), MC-RNN.
 """
 
 from functools import partial
-from typing import cast
 
 import torch
 from jaxtyping import Float
@@ -14,7 +13,6 @@ from torch.nn import functional as F
 
 from rtx.models.backbone import Card, CausalModel
 from rtx.nn.initial import uniform_parameter
-from rtx.nn.ops.conditions import replaced
 from rtx.nn.streaming import State, check_state, split
 from rtx.nn.validate import check_fraction, check_positive
 
@@ -41,23 +39,21 @@ class Level(nn.Module):
                 self.bias[-1] = 0.0  # below 0 the boundary might never open, and the layers above would not be trained
 
     def forward(
-        self, below: Tensor, z_below: Tensor, state: State, h_above: Tensor | None, slope: float, projected: bool
+        self, below: Tensor, z_below: Tensor, state: State, h_above: Tensor | None, slope: float
     ) -> tuple[Tensor, ...]:
         """Return h and c after a step, (B, D), and below the top also the boundary, (B, 1).
 
         Args:
-            below: h_t^{l-1}, (B, D), or already its product with `bottom_up`.
+            below: h_t^{l-1}, (B, D).
             z_below: z_t^{l-1}, (B, 1).
             state: h_{t-1}, c_{t-1} and z_{t-1} of this layer; the top layer has no z.
             h_above: h_{t-1}^{l+1}; None at the top.
             slope: a of the hard sigmoid.
-            projected: whether `below` is the product.
         """
         h, c, *boundary = state
         z = boundary[0] if boundary else torch.zeros_like(z_below)
-        from_below = below if projected else F.linear(below, self.bottom_up)
         # Eq. (4)-(7): a closed boundary multiplies by 0
-        s = F.linear(h, self.recurrent, self.bias) + z_below * from_below
+        s = F.linear(h, self.recurrent, self.bias) + z_below * F.linear(below, self.bottom_up)
         if h_above is not None:
             s = s + z * F.linear(h_above, self.top_down)
         i, f, g, o = s[:, : 4 * self.d_model].chunk(4, -1)
@@ -150,17 +146,14 @@ class HMRNN(CausalModel):
         state = (*[(h, h, z)] * (L - 1), (h, h)) if state is None else state
         for i, part in enumerate(split(state, L)):
             check_state(part, h.shape, h.shape, *[z.shape] * (i < L - 1))
-        # All inputs in one product, which would not see what a wrapper such as LoRA adds to the weight.
-        projected = not replaced(self.levels[0], kind=Level)
-        inputs = F.linear(x, cast(Level, self.levels[0]).bottom_up) if projected else x
         open_below, hidden, boundaries = x.new_ones(x.shape[0], 1), [], []
-        for from_input in inputs.unbind(1):
+        for x_t in x.unbind(1):
             after: list[tuple[Tensor, ...]] = []
             for i, level in enumerate(self.levels):
-                below = after[-1][0] if i else from_input
+                below = after[-1][0] if i else x_t
                 z_below = after[-1][2] if i else open_below  # z^0 = 1: the input is always read
                 h_above = state[i + 1][0] if i + 1 < len(state) else None
-                after.append(level(below, z_below, state[i], h_above, self.slope, projected and not i))
+                after.append(level(below, z_below, state[i], h_above, self.slope))
             state = tuple(after)
             hidden.append(torch.stack([part[0] for part in after], 1))
             boundaries.append(torch.cat([open_below[:, :0], *(part[2] for part in after[:-1])], 1))

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from rtx.models.backbone import Backbone, Translator, check_backbone
 from rtx.nn.additive_attention import AdditiveAttention
 from rtx.nn.padding import check_target, read_source, real_positions, reverse
-from rtx.nn.streaming import State, check_state, checked_tuple
+from rtx.nn.streaming import State, check_state, split
 from rtx.nn.validate import check_fraction, check_positive, check_tokens
 
 
@@ -127,9 +127,7 @@ class Seq2Seq(Translator):
 
     def _advance(self, y: Tensor, state: State) -> tuple[Tensor, Tensor, Tensor, State]:
         """Return s_i, c_i, the weights and the next state, from the embedding of y_{i-1} and the state before."""
-        if len(checked_tuple(state)) != 3:
-            raise ValueError(f"state: expected what start or step returned, got {len(state)} parts")
-        encoded, query, inner = state
+        encoded, query, inner = split(state, 3)
         check_state((query,), (y.shape[0], self.d_model))
         # Eq. (5)-(6), with the query s_{i-1}
         c, weights = self.attention(query, encoded)

@@ -6,10 +6,10 @@ Modeling.
 
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from rtx.models.backbone import Card, CausalModel
 from rtx.nn.convolution import CausalConv
+from rtx.nn.dropout import LockedDropout
 from rtx.nn.streaming import State, split, step_through
 from rtx.nn.validate import check_fraction, check_positive
 
@@ -27,23 +27,20 @@ class TemporalBlock(nn.Module):
     def __init__(self, d_model: int, kernel: int, dilation: int, dropout: float) -> None:
         super().__init__()
         self.first, self.second = (CausalConv(d_model, d_model, kernel, dilation) for _ in range(2))
-        self.dropout = dropout
+        self.dropout = LockedDropout(dropout)
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
         """Return ReLU(x + the convolutions of x)."""
-        y = self._dropped(self.first(x).relu())
+        y = self.dropout(self.first(x).relu())
         # Eq. (3): Activation(x + F(x))
-        return (x + self._dropped(self.second(y).relu())).relu()
+        return (x + self.dropout(self.second(y).relu())).relu()
 
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
         """Read one position of a stream. The state has the past inputs of both convolutions."""
         before = split(state, 2)
         y, first = self.first.step(x, before[0])
-        y, second = self.second.step(self._dropped(y.relu()[:, None]).squeeze(1), before[1])
-        return (x + self._dropped(y.relu()[:, None]).squeeze(1)).relu(), (first, second)
-
-    def _dropped(self, y: Tensor) -> Float[Tensor, "B T D"]:
-        return F.dropout1d(y.transpose(1, 2), self.dropout, self.training).transpose(1, 2)
+        y, second = self.second.step(self.dropout(y.relu()[:, None]).squeeze(1), before[1])
+        return (x + self.dropout(y.relu()[:, None]).squeeze(1)).relu(), (first, second)
 
 
 class TCN(CausalModel):

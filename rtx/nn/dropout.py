@@ -3,7 +3,6 @@
 Gal & Ghahramani (2016), variational dropout; Merity, Keskar & Socher (2018), §4.
 """
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -24,9 +23,7 @@ class LockedDropout(nn.Module):
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
         """Hide the same units at every step."""
-        if not self.training or not self.p:
-            return x
-        return x * F.dropout(torch.ones_like(x[:, :1]), self.p)
+        return F.dropout1d(x.transpose(1, 2), self.p, self.training).transpose(1, 2)
 
     def extra_repr(self) -> str:
         """Return what `print(model)` shows."""

@@ -56,11 +56,11 @@ def checked_tuple(state: object) -> State:
     return state
 
 
-def split(state: State | None, layers: int) -> State:
-    """Return one state for each layer of a stack. If `state` is None, every layer gets None."""
-    found = (None,) * layers if state is None else checked_tuple(state)
-    if len(found) != layers:
-        raise ValueError(f"state: expected the states of {layers} layers, got {len(found)} parts")
+def split(state: State | None, parts: int) -> State:
+    """Return the parts of a state, such as one for each layer of a stack. If `state` is None, every part is None."""
+    found = (None,) * parts if state is None else checked_tuple(state)
+    if len(found) != parts:
+        raise ValueError(f"state: expected {parts} parts for this model, got {len(found)}")
     return found
 
 
@@ -68,11 +68,7 @@ def step_through(
     layers: Iterable[nn.Module], x: Float[Tensor, "B D"], state: State | None
 ) -> tuple[Float[Tensor, "B D"], State]:
     """Read one position through a stack of layers, each with its part of the state."""
-    layers, after = list(layers), []
-    for layer, part in zip(layers, split(state, len(layers)), strict=True):
-        x, part = cast(Streaming, layer).step(x, part)
-        after.append(part)
-    return x, tuple(after)
+    return read_through((cast(Streaming, layer).step for layer in layers), x, state, nn.Identity())
 
 
 def read_through(

@@ -118,11 +118,11 @@ def test_parameters_are_the_published_ones_except_for_the_first_convolution(task
 
 def test_dropout_hides_whole_channels():
     block = TCN(8, 1, dropout=0.5).train().blocks[0]
-    zeros = (block._dropped(torch.rand(4, 50, 8)) == 0).float().mean(1)  # share of positions, per sequence and channel
+    zeros = (block.dropout(torch.rand(4, 50, 8)) == 0).float().mean(1)  # share of positions, per sequence and channel
     assert set(zeros.unique().tolist()) == {0.0, 1.0}
 
 
 def test_with_all_of_the_convolutions_dropped_the_residual_is_left_also_in_a_stream():
     block, x = TCN(8, 1, dropout=0.5).blocks[0], torch.randn(2, 9, 8)
-    block.dropout = 1.0
+    block.dropout.p = 1.0
     assert torch.equal(block(x), x.relu()) and torch.equal(block.step(x[:, 0])[0], x[:, 0].relu())

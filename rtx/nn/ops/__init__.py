@@ -5,6 +5,5 @@ size at least 1.2 times faster; `benchmarks/` measures it. Nobody has measured t
 must be asked for. `with implementation("torch"):` uses the plain versions.
 """
 
-from rtx.nn.ops.dispatch import OPERATIONS, implementation
-
-__all__ = ["OPERATIONS", "implementation"]
+from rtx.nn.ops.dispatch import OPERATIONS as OPERATIONS
+from rtx.nn.ops.dispatch import implementation as implementation
