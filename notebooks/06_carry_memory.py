@@ -382,7 +382,7 @@ for updates in (800, 200):
 # - **Sliding** with model 2 saves less: 0.18 and 0.19 bits.
 #
 # The control matters. After 200 updates with post-norm, model 3 is 0.31 bits ahead of model 1. Relative positions
-# save 0.13 ± 0.03 of these bits, so the memory saves only the rest. With pre-norm they save 0.07 ± 0.04. (For pre-norm, 0.01 is the largest rate that we tried.)
+# save 0.13 ± 0.03 of these bits, so the memory saves only the rest. With pre-norm they save 0.07 ± 0.04. (All of them chose 0.01, our largest rate.)
 #
 # Why is the memory ahead of sliding? A sliding output sees 16 characters, and an output with memory sees up to 48. Training differs, too:
 # sliding uses only place 16, but model 2 learns at all 16 places. This study does not separate the two reasons.
