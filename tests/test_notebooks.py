@@ -232,7 +232,7 @@ def test_the_findings_have_every_run_of_the_authors_own_training() -> None:
     assert sorted((row[0].lower(), float(row[1]), *row[2:]) for row in said) == sorted(found)
 
 
-@pytest.mark.parametrize("recipe", ["nottingham", "jsb"])
+@pytest.mark.parametrize("recipe", ["nottingham", "jsb", "piano"])
 def test_the_findings_have_every_model_of_the_search(recipe: str) -> None:
     text = FINDINGS.read_text(encoding="utf-8")
     table = re.search(rf"<!-- {recipe}-strong -->\n(.*?)<!-- end -->", text, re.DOTALL)[1]
@@ -273,6 +273,7 @@ def strong_name(run: Result) -> str:
     name += ", relative" * ("cell=convolution" in variant and "position=relative" in variant)
     name += ", without attention" * ("heads=0" in variant) + ", narrower" * ("d_model=140" in variant)
     name += ", wider" * ("d_model=196" in variant)
+    name += ", at 4e-3" * ("learning_rate=0.004" in variant)
     return name + ", at 2e-4" * (variant == "strong+learning_rate=0.0002")
 
 
