@@ -68,7 +68,11 @@ def step_through(
     layers: Iterable[nn.Module], x: Float[Tensor, "B D"], state: State | None
 ) -> tuple[Float[Tensor, "B D"], State]:
     """Read one position through a stack of layers, each with its part of the state."""
-    return read_through((cast(Streaming, layer).step for layer in layers), x, state, nn.Identity())
+    layers, after = list(layers), []
+    for layer, part in zip(layers, split(state, len(layers)), strict=True):
+        x, part = cast(Streaming, layer).step(x, part)
+        after.append(part)
+    return x, tuple(after)
 
 
 def read_through(
