@@ -9,7 +9,6 @@ from functools import partial
 from itertools import chain, pairwise, repeat
 from typing import cast
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.func import functional_call
@@ -17,7 +16,6 @@ from torch.nn import functional as F
 
 from rtx.models.backbone import Card, CausalModel
 from rtx.nn.dropout import LockedDropout
-from rtx.nn.ops.conditions import replaced
 from rtx.nn.recurrent import run_network
 from rtx.nn.streaming import State, check_state, read_through
 from rtx.nn.validate import check_fraction, check_positive
@@ -85,17 +83,9 @@ def _with_weight_dropout(
     network: nn.LSTM, p: float, x: Tensor, state: tuple[Tensor, ...] | None
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """Return `network(x, state)` with each recurrent weight hidden with probability p."""
-    w, u, *biases = network.all_weights[0]
-    dropped = F.dropout(u, p)
-    # torch.compile keeps torch's networks as they are, but would unroll a function
-    if torch.compiler.is_compiling() or replaced(network, kind=nn.LSTM):
-        found: tuple[Tensor, tuple[Tensor, Tensor]] = functional_call(network, {"weight_hh_l0": dropped}, (x, state))
-        return found
-    zeros = x.new_zeros(1, x.shape[0], network.hidden_size)
-    # Not `functional_call`: on a GPU it would copy all weights of the network at each call.
-    weights, state = [w, dropped, *biases], state or (zeros, zeros)
-    y, h, c = torch.lstm(x, state, weights, True, 1, 0.0, network.training, False, True)
-    return y, (h, c)
+    dropped = {"weight_hh_l0": F.dropout(network.all_weights[0][1], p)}
+    found: tuple[Tensor, tuple[Tensor, Tensor]] = functional_call(network, dropped, (x, state))
+    return found
 
 
 CARD = Card(

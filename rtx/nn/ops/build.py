@@ -43,7 +43,7 @@ def library() -> ctypes.CDLL:
         name = f"rtx-ops-{_fingerprint(compiler)}.so"
         try:
             return _load_or_compile(compiler, _cache_folder() / name)
-        except (OSError, RuntimeError) as error:  # the cache is unknown, read-only or somebody else's
+        except (OSError, RuntimeError) as error:  # the cache is unknown or read-only
             if isinstance(error, BuildError):
                 raise
             log.info("the compiled library is not kept in the cache: %s", error)
@@ -82,20 +82,15 @@ def find_compiler(wanted: str | None) -> list[str]:
 
 
 def _load_or_compile(compiler: list[str], path: Path) -> ctypes.CDLL:
-    """Load the library. One whose checksum is not the one in the file beside it is compiled again."""
+    """Load the library, and compile it before if the cache does not have it."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    checksum, own = path.with_suffix(".sha256"), getattr(os, "getuid", lambda: 0)()  # Windows has no owners
-    for one in (path.parent, path, checksum):
-        if one.exists() and one.stat().st_uid != own:
-            raise PermissionError(f"{one} belongs to another user")
-    if not (path.exists() and checksum.exists() and checksum.read_bytes() == sha256(path.read_bytes()).digest()):
+    if not path.exists():
         if not os.access(path.parent, os.W_OK):
             raise PermissionError(f"{path.parent} is read-only")
         with tempfile.TemporaryDirectory(prefix="rtx-ops-") as folder:  # a process that is killed leaves no part here
             made, copy = Path(folder) / path.name, path.with_suffix(f".{os.getpid()}")
             _compile(compiler, made)
             shutil.copyfile(made, copy)
-        checksum.write_bytes(sha256(copy.read_bytes()).digest())
         os.replace(copy, path)  # other processes see a whole file or none
     return ctypes.CDLL(str(path))
 

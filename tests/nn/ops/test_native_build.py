@@ -88,50 +88,8 @@ def in_a_new_process(cache: Path, compiler: str) -> str:
 def test_the_library_is_compiled_once_for_all_processes(tmp_path, choose):
     compiler, cache = Compiler(tmp_path), tmp_path / "cache"
     assert compiler.compiles(in_a_new_process, cache)
-    assert len(list((cache / "rtx" / "ops").iterdir())) == 2  # the library and its checksum
+    assert len(list((cache / "rtx" / "ops").iterdir())) == 1  # the library
     assert not compiler.compiles(choose, cache)
-
-
-@pytest.fixture
-def compiled(monkeypatch) -> list[Path]:
-    """Let the library of this process take the place of a new one; return where it was put."""
-    made: list[Path] = []
-    whole = Path(build.library()._name).read_bytes()
-    monkeypatch.setattr(build, "_compile", lambda compiler, path: made.append(path) or path.write_bytes(whole))
-    return made
-
-
-@COMPILED
-def test_a_damaged_library_or_checksum_is_replaced(tmp_path, compiled):
-    path, checksum = tmp_path / "ops.so", tmp_path / "ops.sha256"
-    build._load_or_compile(["c++"], path)
-    whole = path.read_bytes()
-    middle = len(whole) // 2
-    flipped = whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :]
-    damages = [(path, whole[:middle]), (path, b""), (path, flipped), (checksum, b"\xff"), (checksum, b"")]
-    for count, (file, content) in enumerate(damages, 2):
-        file.unlink()  # the file that this process has loaded must stay as it is
-        file.write_bytes(content)
-        build._load_or_compile(["c++"], path)
-        assert path.read_bytes() == whole and len(compiled) == count
-    build._load_or_compile(["c++"], path)
-    assert len(compiled) == count
-
-
-@COMPILED
-@pytest.mark.parametrize("file", ["ops.so", "ops.sha256", ""])
-def test_the_library_of_another_user_is_not_loaded(tmp_path, monkeypatch, compiled, file):
-    build._load_or_compile(["c++"], tmp_path / "ops.so")
-    real, foreign = Path.stat, tmp_path / file
-
-    def stat(path: Path, **options: bool) -> os.stat_result:
-        found = list(real(path, **options))
-        found[4] += path == foreign  # the owner
-        return os.stat_result(found)
-
-    monkeypatch.setattr(Path, "stat", stat)
-    with pytest.raises(PermissionError, match=str(foreign)):
-        build._load_or_compile(["c++"], tmp_path / "ops.so")
 
 
 @COMPILED
