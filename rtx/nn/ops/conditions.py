@@ -70,14 +70,14 @@ def other_sizes(**expected: tuple[Tensor, Sequence[int | None]]) -> str | None:
     return None
 
 
-def replaced(*layers: nn.Module | None, kind: type[nn.Module] = nn.Linear) -> bool:
+def replaced(*layers: nn.Module | None) -> bool:
     """Whether calling one of the layers can do more than its weight says, so that it must be called.
 
-    This is so if it is not exactly of this kind (but a LoRA or quantised layer, for example), and if it has hooks.
+    This is so if it is not exactly `nn.Linear` (but a LoRA or quantised layer, for example), and if it has hooks.
     Hooks of all modules at once do not count: torch's counter of operations has such hooks, and must see the fast way.
     """
     return any(
-        type(layer) is not kind
+        type(layer) is not nn.Linear
         or "forward" in vars(layer)
         or layer._forward_hooks
         or layer._forward_pre_hooks
