@@ -2,8 +2,9 @@
 
 Recall: a symbol, 49 silent steps, then the question which symbol it was. Three recurrent layers start with gates of
 which half is left after 50 silent steps (slow), or after 1.5 steps (fast). Parity: is the number of ones so far odd?
-One of its models is an RG-LRU whose factors may be negative. `python -m studies.start_of_a_memory` writes
-`start_of_a_memory.json`. It takes about 8 minutes of one core.
+In one of its RG-LRUs factors may be negative, and another
+has the same factors without their signs. `python -m studies.start_of_a_memory` writes
+`start_of_a_memory.json`. It takes about 10 minutes of one core.
 """
 
 import math
@@ -46,6 +47,14 @@ class Signed(RGLRU):
     def _terms(self, x: Tensor) -> tuple[Tensor, Tensor]:
         a, b = super()._terms(x)
         return 2 * a - 1, b
+
+
+class Unsigned(Signed):
+    """The control of `Signed`: the same factors without their signs."""
+
+    def _terms(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        a, b = super()._terms(x)
+        return a.abs(), b
 
 
 def rnn(cell: str, half_life: float) -> rtx.RNN:
@@ -107,6 +116,7 @@ COUNTERS: dict[str, Callable[[], nn.Module]] = {
     "LSTM": partial(rtx.RNN, WIDTH, cell="lstm"),
     "RG-LRU": lambda: Linear(RGLRU(WIDER)),
     "RG-LRU, factors from -1 to 1": lambda: Linear(Signed(WIDER)),
+    "RG-LRU, without these signs": lambda: Linear(Unsigned(WIDER)),
 }
 PROBLEMS = {
     "recall": Problem(
