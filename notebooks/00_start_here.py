@@ -255,7 +255,7 @@ for name, make in makers.items():
 
 # %% [markdown]
 # In the RNN each range has far less than the one before: it fades. In the Transformer the three ranges of the past are
-# about equal. Its own input has most, because each layer adds the position's own vector to its result: without the addition it has 1 %, and the oldest inputs have most (a mean of means counts them most often).
+# about equal. Its own input has most, because each layer adds the position's own vector to its result: without the addition it has 1 %, and the oldest inputs have most (layer 2 averages the averages of layer 1, and the oldest inputs are in most of these).
 #
 # In the R-Transformer, an input 1-3 back has a larger share than an input farther back. The cause is the LocalRNN, because
 # without it the three ranges are about equal. Two LocalRNNs together also reach inputs 4-6 back, but these inputs have little:

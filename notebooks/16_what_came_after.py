@@ -243,7 +243,7 @@ for steps in (10, 50, 99):
 # %% [markdown]
 # So an untrained RG-LRU remembers long. Is the reason that it is linear? But it also starts with a long half-life (a **slow start**). In `studies/start_of_a_memory.py` the same
 # layers start slow or fast. A model reads one of seven symbols, then 49 silent steps, and names the symbol. We train each layer (with a state of 32 numbers) twice: with a slow start, a half-life of 50 steps, and with a fast start, 1.5
-# steps. Each model has the best of four [learning rates](../docs/glossary.md#learning-rate) (printed) and three [seeds](../docs/glossary.md#seed). Training, the choice of the rate and the test at 50 steps share the only seven sequences.
+# steps. Each model has the best of four [learning rates](../docs/glossary.md#learning-rate) (printed) and three [seeds](../docs/glossary.md#seed). There are only seven sequences of 50 steps: training, the choice of the rate and the test share them.
 #
 # **Predict.** Which of the six models can learn to recall?
 
@@ -278,7 +278,7 @@ _ = fig.suptitle("with a slow start all three learn to recall; with a fast start
 # - **Slow start:** the LSTM, the GRU and the RG-LRU recall all symbols after 400 updates, with every seed.
 # - **Fast start:** the GRU learns. The LSTM stays at a guess. Of the RG-LRU, one seed begins to learn (29 %).
 #
-# So the start decides for the LSTM and the RG-LRU. With a fast start, linearity alone is not enough in 400 updates. (The fast start even has the larger input: Eq. 4 scales the symbol by 0.78, and by 0.17 with the slow start.) Tallec & Ollivier (2018) set gate biases from the number of steps that a memory should last. Why the GRU learns is open.
+# So within 400 updates the start decides for the LSTM and the RG-LRU. With a fast start, linearity alone is not enough. (The fast start even has the larger input: Eq. 4 scales the symbol by 0.78, and by 0.17 with the slow start.) Tallec & Ollivier (2018) set gate biases from the number of steps that a memory should last. Why the GRU learns is open.
 #
 # ## 4. What does it cost?
 #
@@ -307,7 +307,7 @@ for model in parity[24]:
     print(f"    {model:30} {text}   {runs[model][0]['parameters']:,} parameters")
 
 # %% [markdown]
-# Yes. After 800 updates the layer with negative factors is right at all 96 steps, with every seed (at the rates 0.01 and 0.03 only). The original RG-LRU stays below 55 % at all four rates, even on 24 bits. The GRU and the LSTM learn parity, too.
+# Yes. After 800 updates the layer with negative factors is right at all 96 steps, with every seed (at the rates 0.01 and 0.03 only). With the same factors, but without their signs, it is not. The original RG-LRU stays below 55 % at all four rates, even on 24 bits. The GRU and the LSTM learn parity, too.
 #
 # So the RG-LRU did not fail because it is linear, nor because its gates do not see the state. What failed is a linear recurrence *with factors between 0 and 1*. The proof says that no such layers are right at every length. It does not say why ours did not learn 24 bits in 800 updates.
 #
@@ -414,7 +414,7 @@ for model, seeds in dial.items():
     print(f"{model:26} near {near:.2f}, far {far:.2f}")
 
 # %% [markdown]
-# - **After 100 updates** the R-Transformer is within 0.012 [nats](../docs/glossary.md#bit-nat) of the best loss with every seed. (At the rate 0.003, as good after 400, it has 0.015 to 0.115.) The Transformer is there with one seed of three. Griffin and the GRU are about 0.5 above this loss.
+# - **After 100 updates** the R-Transformer is within 0.012 [nats](../docs/glossary.md#bit-nat) of the best loss with every seed. (At the rate 0.003, as good after 400 updates, it is 0.015 to 0.115 above it.) The Transformer is there with one seed of three. Griffin and the GRU are about 0.5 above this loss.
 # - **After 400 updates** Griffin is within 0.03, and the GRU within 0.06.
 #
 # The two models with attention to everything are sooner. (We tried no longer window.) After 100 updates Griffin has learnt the rule (near), but not the book (far).
@@ -444,7 +444,7 @@ for model, seeds in dial.items():
 #
 # - **Swapped.** Griffin: far by recurrence, near by attention. The R-Transformer: the reverse.
 # - **Linear** steps can be joined: $\lceil \log_2 T \rceil$ rounds. On one core, this was faster for narrow states only.
-# - **Memory.** The start of the gates decided for the LSTM and the RG-LRU. Linearity alone was not enough.
+# - **Memory.** Within 400 updates, the start of the gates decided for the LSTM and the RG-LRU. Linearity alone was not enough.
 # - **Cost.** A linear layer with factors between 0 and 1 did not learn parity. With factors from $-1$ to 1 it did.
 # - **Streams.** Keys and values grow with the stream. A state and a full window do not.
 # - **Learning.** On rule and book, at the rate 0.01, the R-Transformer had the lowest mean after 100 updates (three seeds). After 400 updates Griffin was within 0.03 nats of the best loss.

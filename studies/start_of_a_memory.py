@@ -1,10 +1,9 @@
 """Does a memory last because it is linear, or because it starts slow? Who learns parity? (Notebook 16.)
 
 Recall: a symbol, 49 silent steps, then the question which symbol it was. Three recurrent layers start with gates of
-which half is left after 50 silent steps (slow), or after 1.5 steps (fast). Parity: is the number of ones so far odd?
-In one of its RG-LRUs factors may be negative, and another
-has the same factors without their signs. `python -m studies.start_of_a_memory` writes
-`start_of_a_memory.json`. It takes about 10 minutes of one core.
+which half is left after 50 silent steps (slow), or after 1.5 steps (fast). Parity: is the number of ones so far odd? In
+one of its RG-LRUs factors may be negative, and another has the same factors without their signs. `python -m
+studies.start_of_a_memory` writes `start_of_a_memory.json`. It takes about 10 minutes of one core.
 """
 
 import math
