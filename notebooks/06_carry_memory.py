@@ -134,13 +134,13 @@ for S, P in ((8, 8), (8, 3), (4, 12), (8, 0)):
 # </details>
 #
 # The picture shows the weights of this untrained layer. White means no weight: no position attends to later positions, and
-# positions 17 to 24 do not attend to positions 1 to 8. In JupyterLab or on the website, choose
-# position 16, then 17: which inputs lose their weight? (The layer is untrained, so each head spreads its weight.)
+# positions 17 to 24 do not attend to positions 1 to 8. (The layer is untrained, so each head spreads its weight.) In JupyterLab or
+# on the website, choose position 16, then 17: which inputs lose their weight?
 
 # %%
 layers = torch.nn.Sequential()
 layers.add_module("one layer with memory", SegmentMemory(attention, 8, 8))  # its name is the title of the picture
-explore.attention(layers, x)
+explore.attention(layers, x, caption="choose position 16, then 17: which inputs lose their weight? (This layer is untrained.)")
 
 # %%
 def count(module, x, t):

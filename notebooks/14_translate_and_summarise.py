@@ -356,14 +356,14 @@ for text, p in {"A x": 0.6 * 0.4, "A y": 0.6 * 0.3, "A z": 0.6 * 0.3, "B x": 0.4
 # The explorer shows a beam search of our model. Each path of its live tree is a hypothesis.
 
 # %%
-explore.beam(model, task.texts, "08.12.58")
+explore.beam(model, task.texts, "22.07.85")
 
 # %% [markdown]
-# **Try.** (1) At which token do the hypotheses of a beam of 3 differ? (2) Set alpha, our $a$, to 0. Does a shorter text win?
+# **Try.** (1) "7/22/85" is right. Does greedy (width 1) find it? And width 2? (2) Set alpha, our $a$, to 1.5. Which text wins now?
 #
 # <details><summary>Answers</summary>
 #
-# (1) At the day and the year. (2) No. All hypotheses are equally long here.
+# (1) Greedy adds a time: "7/22/85, 8:28 PM". Width 2 finds the right text. (2) The long text with the time, although it is less likely.
 #
 # </details>
 #

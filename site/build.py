@@ -213,8 +213,7 @@ class Lesson:
         page = self.site.explorer_page(name) if name and "caption" in state else ""
         html = living(model, self.site.module(state["_esm"]), page, still)
         if page:
-            number = page.removeprefix(name).replace("-", " ")
-            title = (state.get("title") or name) + number
+            title = (state.get("title") or name) + (f" (lesson {self.number})" if page != name else "")
             self.site.explorers.append(Explorer(page, title[0].upper() + title[1:], state["caption"], html, self))
             html += (
                 f'\n<p class="aside"><a href="../explore/{page}.html">Open this explorer on a page of its own</a></p>'

@@ -1,5 +1,6 @@
 """The position lab's own arithmetic, in a browser, against Python's; its controls by keyboard and mouse."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -37,8 +38,9 @@ def value(page: Page, t: int, s: int) -> float:
     wide = canvas.evaluate("canvas => canvas.clientWidth") / 2 - LEFT - 18  # half of the picture
     canvas.hover(position={"x": LEFT + (s + 0.5) * wide / T, "y": TOP + (t + 0.5) * HIGH / T})
     said = page.locator(".note").inner_text()
-    assert said.startswith(f"row {t + 1}, column {s + 1}: ")
-    return float(said.split(": ")[1])
+    place, found = said.split(": ")
+    assert re.findall(r"\d+", place) == [str(t + 1), str(s + 1)]
+    return float(found)
 
 
 def test_sinusoids_and_their_products(page: Page) -> None:

@@ -67,7 +67,9 @@ def test_runs_are_kept_side_by_side_with_what_they_changed() -> None:
     first, second = (run.choice for run in lab.runs)
     assert first == Choice("mnist", "gru", "quick", {"d_model": 8, "layers": 1, "epochs": 1}, 0)
     assert second == Choice("mnist", "gru", "quick", {**first.overrides, "learning_rate": 0.02}, 3)
-    assert lab.state["update"] == -1  # the new run is seen as it grows
+    assert (
+        lab.text.startswith("Run 2") and f"After {len(lab.runs[1].losses)} updates" in lab.text
+    )  # the new run is seen as it grows
     for row, run in zip(lab.data["table"], lab.runs, strict=True):
         assert run.choice.command() in row["more"] and "finished" in row["more"]
         assert row["best validation"] == f"{run.validations[-1][1]:.3f}"

@@ -22,6 +22,7 @@ def attention(
     x: Tensor | Sequence[Tensor],
     labels: Sequence[str] | None = None,
     queries: Sequence[str] | None = None,
+    caption: str = "step through the heads: which looks at its neighbour, which far back, which at everything alike?",
 ) -> Page:
     """Where a position looks, with controls `layer`, `head` and `position`: its weights as colours of the tokens.
 
@@ -31,6 +32,7 @@ def attention(
         x: one sequence, in a batch of 1; a tuple if the model takes more than one argument.
         labels: what is attended to, a few letters each; numbers from 1 if not given.
         queries: what attends, where that is another sequence.
+        caption: what to try.
 
     Raises:
         ValueError: if the model has no attention, `x` is not a batch of 1, or there are more or fewer labels than
@@ -45,7 +47,7 @@ def attention(
     return Page(
         "attention.js",
         data,
-        "step through the heads: which looks at its neighbour, which far back, which at everything alike?",
+        caption,
         title="Where does a position look?",
         weights=save({str(i): one.contiguous() for i, (_, one) in enumerate(layers)}),
         layer=len(layers) - 1,

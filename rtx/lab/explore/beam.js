@@ -8,7 +8,7 @@ import { arrows, canvas, decimals, make, select, slider, table } from "./page.js
 const LINE = 19, TOP = 10; // pixels: a leaf of the tree, above the tree
 
 export function show(page) {
-  const { source, trees, looks, alphas } = page.data;
+  const { text: read, source, trees, looks, alphas } = page.data;
   slider(page, "width", { label: "beam width", min: 1, max: 5 });
   select(page, "alpha", { options: alphas.map((one) => [one, one.toFixed(1)]) });
   let nodes = [], found = [], place = 0, spots = []; // spots: where the nodes are
@@ -58,7 +58,7 @@ export function show(page) {
     drawTree();
     drawLooks();
     const ranked = found.map(({ text, score }, i) => `${i + 1}. “${text}” (${decimals(score, 2)})`).join("; ");
-    return `${extended} prefix${extended === 1 ? " was" : "es were"} extended. ${ranked}. ` +
+    return `“${read}”: ${extended} prefix${extended === 1 ? " was" : "es were"} extended. ${ranked}. ` +
       `Below: where hypothesis ${place + 1} looked, in percent.`;
   };
 }

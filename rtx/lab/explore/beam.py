@@ -17,7 +17,7 @@ from rtx.tasks.task import Text
 
 WIDTHS, ALPHAS = range(1, 6), (0.0, 0.5, 1.0, 1.5)
 LONGEST = 40  # tokens of a hypothesis
-TRY = "widen the beam from 1 and see when the best hypothesis changes; set alpha to 0: are shorter ones preferred?"
+TRY = "set the beam width to 1, then widen it: when does the best hypothesis change? And with a larger alpha?"
 Prefix = tuple[int, ...]
 
 
@@ -40,6 +40,7 @@ def beam(model: nn.Module, texts: Sequence[Text], source: str) -> Page:
     trees = {f"{w} {a:g}": search(model, tokens, w, a, most) for w in WIDTHS for a in ALPHAS}
     looks = {prefix: _looked(model, tokens, prefix) for _, found in trees.values() for prefix in found}
     data = {
+        "text": source,
         "source": [_word(reader, token) for token in (*tokens, END)],
         "trees": {key: _drawn(*tree, writer) for key, tree in trees.items()},
         "looks": {str(prefix): look for prefix, look in looks.items()},
@@ -50,7 +51,7 @@ def beam(model: nn.Module, texts: Sequence[Text], source: str) -> Page:
         data,
         TRY,
         title="What does beam search look at?",
-        presets={"Greedy": {"width": 1}, "Short ones preferred": {"width": 5, "alpha": 0.0}},
+        presets={"Greedy": {"width": 1}, "Long ones preferred": {"width": 5, "alpha": 1.5}},
         width=3,
         alpha=1.0,
         hypothesis=1,

@@ -50,8 +50,8 @@ def digits(models: nn.Module | Mapping[str, nn.Module], examples: Sequence[Examp
         lines = [list(zip(stops, row.tolist(), strict=True)) for row in (others.amax(1), p[:, label])]
         names = ("best other", "right")
         return _sentence(p, place, stops, label), [
-            Panel("heat", _seen(x, read), "read so far", y=(-1, 1), diverging=True),
-            Panel("bars", p[place], "belief", "class", "probability", x=(-0.5, 9.5), y=(0, 1)),
+            Panel("heat", _seen(x, read), "read so far", y=(0, 1)),
+            Panel("bars", p[place], f"belief (right: {label})", "class", "probability", x=(-0.5, 9.5), y=(0, 1)),
             Panel("lines", lines, "belief over time", "pixels read", names=names, y=(0, 1), sets="read"),
         ]
 
@@ -60,7 +60,7 @@ def digits(models: nn.Module | Mapping[str, nn.Module], examples: Sequence[Examp
         "example": Control("example", range(1, len(examples) + 1)),
         "read": Control("pixels read", stops, seconds=6),
     }
-    tip = "read on pixel by pixel: when does the right class take the lead, and does it keep it?"
+    tip = "read on: when does the right class take the lead, and does it keep it?"
     return Recording("digits", "When does it know?", tip, controls, see, read=stops[len(stops) // 2])
 
 
@@ -87,11 +87,11 @@ def beliefs(model: nn.Module, x: Float[Tensor, "T 1"], stops: Sequence[int]) -> 
     return (logits.softmax(-1) * 1000).round() / 1000
 
 
-def _seen(x: Float[Tensor, " T"], read: int) -> Float[Tensor, "side side"]:
-    """The image from 0 to 1 as far as it is read; -0.2 where it is not."""
-    seen = torch.full_like(x, -0.2)
-    seen[:read] = (x[:read] - x.min()) / (x.max() - x.min()).clamp(min=1e-9)
-    return seen.view(math.isqrt(len(x)), -1).round(decimals=1)
+def _seen(x: Float[Tensor, " T"], read: int) -> list[list[float | None]]:
+    """The image from 0 to 1 as far as it is read; None where it is not."""
+    share = ((x - x.min()) / (x.max() - x.min()).clamp(min=1e-9)).round(decimals=1).tolist()
+    seen, side = share[:read] + [None] * (len(x) - read), math.isqrt(len(x))
+    return [seen[i : i + side] for i in range(0, len(x), side)]
 
 
 def _sentence(p: Float[Tensor, "S 10"], place: int, stops: Sequence[int], label: int) -> str:

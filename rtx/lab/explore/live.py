@@ -11,6 +11,7 @@ from rtx.lab.background import Background
 from rtx.lab.explore.recording import Control, Recording, Seen, record
 
 MOST = 6  # runs side by side
+LATER = 10**9  # than the end of every run
 NOTHING = "Choose the settings and press “Train”."
 Form = Mapping[str, Any]
 Recorded = tuple[dict[str, Control], Callable[..., Seen]]
@@ -50,7 +51,7 @@ class Live(Recording):
         background.end(name, seconds=1.0)
         self.make, self.form, self.recorded = make, form, recorded
         self.runs: list[Any] = []
-        self.refused, self.newest = "", {"run": "", time: -1}  # why the last settings were refused
+        self.refused, self.newest = "", {"run": "", time: LATER}  # why the last settings were refused
         self._drawing = threading.RLock()
         begin = state | _values(form(state), state) | self.newest
         super().__init__(name, title, caption, {}, lambda: (NOTHING, []), "live.js", **begin)

@@ -118,13 +118,14 @@ function playButton(page, name, input, label, seconds) {
   return button;
 }
 
-/** A choice among `options`, each a value or a pair of value and label. */
+/** A choice among `options`, each a value or a pair of value and label; a single one is not shown. */
 export function select(page, name, { label = name, options }) {
   const pairs = options.map((option) => (Array.isArray(option) ? option : [option, String(option)]));
   const input = make("select", {}, ...pairs.map(([, text], i) => make("option", { value: i, textContent: text })));
-  input.disabled = pairs.length < 2;
   input.onchange = () => page.set({ [name]: pairs[input.value][0] });
-  return addInput(page, name, label, input, (value) => (input.value = pairs.findIndex(([one]) => one === value)));
+  addInput(page, name, label, input, (value) => (input.value = pairs.findIndex(([one]) => one === value)));
+  input.parentElement.hidden = pairs.length < 2;
+  return input;
 }
 
 /** A line of text to type. */
@@ -287,7 +288,7 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
   box.onblur = () => box.removeAttribute("tabindex"); // a click beside the controls is the notebook's
 
   const puts = {}, drawns = [], ends = [];
-  let update = () => "", read = {}, settling = 0;
+  let update = () => "", read = {}, settling = 0, tallest = 0; // tallest: note so far, so that what is below stays where it is
   const page = {
     kernel,
     longest: 0,
@@ -300,7 +301,11 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
       return read.data;
     },
     get state() { return model.get("state"); },
-    note: (text) => put(note, text),
+    note(text) {
+      if (note.textContent === text) return; // nothing is read aloud again
+      note.textContent = text;
+      note.style.minHeight = `${(tallest = Math.max(tallest, note.offsetHeight))}px`;
+    },
     announce: (on) => ((sentence.ariaLive = on ? "polite" : "off"), on && sentence.replaceChildren(sentence.textContent)),
     style: (text) => box.append(make("style", { textContent: text })),
     draw: () => redraw(),

@@ -8,11 +8,12 @@ import { arrows, canvas } from "./page.js";
 const LEFT = 46, RIGHT = 18, ABOVE = 30, BELOW = 44, BAR = 20; // pixels around a panel, and for a colour bar
 const NARROW = 560; // pixels: a narrower page has its panels in a column
 const span = (found) => (found.length ? [Math.min(...found), Math.max(...found)] : [0, 1]);
-const closest = (items, distance) => items.reduce((best, one) => (distance(one) < distance(best) ? one : best), items[0]);
+/** The item at the smallest distance. */
+export const closest = (items, distance) => items.reduce((best, one) => (distance(one) < distance(best) ? one : best), items[0]);
 
 /**
  * Returns a picture and what draws `panels` in it, each `high` pixels high. They are as in recording.py; values of a heat map
- * may be missing at the ends of rows, and it may have an `image` of its own and `say(row, column)`, a text for a cell.
+ * may be null, or missing at the ends of rows, and it may have an `image` of its own and `say(row, column)`, a text for a cell.
  *
  * Of a control that they move, `values(name)` are the values in order, `place(name)` is the place of the one that is seen, and
  * `move(name, place)` returns what to set for another one. By default the state holds the place of a row, from 0.
@@ -39,11 +40,11 @@ export function board(page, options) {
 
   // Each draws a panel and returns what is at a place in it: a text, and what a click there sets.
   const draw = {
-    heat(pen, { box, values: rows, y: [low, high], image, say, scale = "", log, diverging: both, marks = [], sets, ...texts }) {
+    heat(pen, { box, values: rows, y: [low, high], image, say, log, scale = log ? "logarithmic" : "", diverging: both, marks = [], sets, ...texts }) {
       const scaled = log ? Math.log : (value) => value, columns = rows.at(-1).length;
       const share = (value) => (scaled(value) - scaled(low)) / (scaled(high) - scaled(low) || 1);
       const colour = (part) => (both ? diverging(2 * part - 1, page.dark) : viridis(part));
-      const isEmpty = (value) => value === undefined || (log && !value);
+      const isEmpty = (value) => value == null || (log && !value);
       if (!image && rows.image?.dark !== page.dark) {
         rows.image = bitmap(rows.length, columns, (i, k) => !isEmpty(rows[i][k]) && colour(share(rows[i][k])));
         rows.image.dark = page.dark;
@@ -56,21 +57,26 @@ export function board(page, options) {
       axes(pen, page, box, { ...texts, x: [0.5, columns + 0.5], y, grid: false });
       pen.fillStyle = SERIES[1];
       for (const column of marks) pen.fillRect(box.x + (column + 0.5) * wide - 1, box.y - 5, 3, 5);
-      for (const [strokeStyle, lineWidth] of sets ? [["#fff", 5], ["#000", 2.5]] : []) { // one of them is seen on any colour
-        Object.assign(pen, { strokeStyle, lineWidth });
-        pen.strokeRect(box.x - 1, box.y + Math.min(place(sets), rows.length - 1) * tall - 1, box.width + 2, tall + 2);
+      const right = box.x + box.width, middle = box.y + (Math.min(place(sets), rows.length - 1) + 0.5) * tall;
+      pen.fillStyle = page.ink;
+      for (const [tip, back] of sets ? [[box.x, -6], [right, 6]] : []) { // beside the row, which stays as it is
+        pen.beginPath();
+        for (const [x, y] of [[tip, 0], [tip + back, -5], [tip + back, 5]]) pen.lineTo(x, middle + y);
+        pen.fill();
       }
       return (px, py) => {
         const row = Math.floor((py - box.y) / tall), column = Math.floor((px - box.x) / wide), value = rows[row][column];
-        const told = say ?? (() => `row ${row + 1}, column ${column + 1}: ${short(value)}`);
+        const { up = "row", across = "column" } = texts, chosen = sets ? values(sets)[row] : row + 1;
+        const told = say ?? (() => `${up || "row"} ${chosen}, ${across || "column"} ${column + 1}: ${short(value)}`);
         return {
-          text: value === undefined ? "" : told(row, column),
+          text: value == null ? "" : told(row, column),
           to: sets && row < values(sets).length ? move(sets, row) : undefined,
         };
       };
     },
     lines(pen, { box, values: series, x, y, names, sets, level, ...texts }) {
-      const points = series.flat(), [low, high] = y ?? span(points.flatMap(([, ...heights]) => heights));
+      const points = series.flat(), [least, most] = span(points.flatMap(([, ...heights]) => heights));
+      const [low, high] = y ?? [least - 0.04 * (most - least), most + 0.04 * (most - least)];
       const wanted = level ? chosen(level) : low, range = [Math.min(low, wanted), Math.max(high, wanted)];
       const at = axes(pen, page, box, { ...texts, x: x ?? span(points.map(([one]) => one)), y: range });
       const shown = [...new Set(names)], colour = (name) => SERIES[shown.indexOf(name) % SERIES.length];
@@ -89,7 +95,8 @@ export function board(page, options) {
       if (level) line(pen, [[box.x, at.y(wanted)], [box.x + box.width, at.y(wanted)]], style, [5, 4]);
       return (px, py) => {
         const near = series.map((points) => closest(points, ([one]) => Math.abs(at.x(one) - px)));
-        const text = near.flatMap((one, k) => (one ? [`${names[k]}: ${short(one[1])} at ${short(one[0])}`] : [])).join(", ");
+        const name = (k) => (names.indexOf(names[k]) < k ? "●" : `${names[k]}:`); // dots of a line that came before
+        const text = near.flatMap((one, k) => (one ? [`${name(k)} ${short(one[1])} at ${short(one[0])}`] : [])).join(", ");
         return { text, to: sets ? nearest(sets, at.at(px)) : level ? nearest(level, at.yAt(py)) : undefined };
       };
     },

@@ -1,8 +1,8 @@
 // A recording: panels that follow a few controls. Python has computed what is seen at every setting (recording.py).
-// It may grow while it is seen, and a control whose state is not among its values shows the last one.
+// It may grow while it is seen. A control whose state is not among its values shows the nearest number, or the last text.
 
 import { select, slider } from "./page.js";
-import { board } from "./panels.js";
+import { board, closest } from "./panels.js";
 
 /** A part of the pool: of a table that Python's `packed` wrote, its rows. */
 function unpack(part) {
@@ -16,8 +16,9 @@ export function show(page) {
   let data = null, pool = [];
   const values = (name) => page.data.controls[name]?.values ?? [];
   const place = (name) => {
-    const found = values(name).indexOf(page.state[name]);
-    return found < 0 ? values(name).length - 1 : found;
+    const all = values(name), wanted = page.state[name], found = all.indexOf(wanted);
+    if (found >= 0) return found;
+    return typeof wanted === "number" ? all.indexOf(closest(all, (one) => Math.abs(one - wanted))) : all.length - 1;
   };
   const move = (name, to) => ({ [name]: values(name)[to] });
 

@@ -116,9 +116,8 @@ class Recording(Page):
         return self.seen()[0]
 
     def seen(self) -> Seen:
-        """What is seen now. A control whose state is not among its values shows the last one."""
-        state = {name: (self.state[name], one.values) for name, one in self.controls.items()}
-        return self.see(**{name: value if value in values else values[-1] for name, (value, values) in state.items()})
+        """What is seen now. A control whose state is not among its values shows the nearest number or the last text."""
+        return self.see(**{name: _shown(self.state[name], one.values) for name, one in self.controls.items()})
 
     def set(self, **state: Any) -> str:
         """Move controls from code, as a reader would, and return the sentence then seen.
@@ -135,3 +134,9 @@ class Recording(Page):
     def offered(self) -> Mapping[str, Sequence[Any]]:
         """The values to choose from, by the control's name."""
         return {name: control.values for name, control in self.controls.items()}
+
+
+def _shown(value: Any, values: Sequence[Any]) -> Any:
+    if value in values:
+        return value
+    return values[-1] if isinstance(value, str) else min(values, key=lambda one: float(abs(one - value)))

@@ -29,7 +29,7 @@ OFFERED = {
 BATCH, UPDATES, EVERY = 100, 1000, 20  # sequences per update; updates at most, and between two scores
 TEST, SOLVED = 500, 0.9995
 MOST = math.e**2  # in even shares: scores are tanh
-TRY = "move the slider: when do the two columns appear, and how many answers are right then? Then train with the mean"
+TRY = "move the slider: when do the two columns appear, and how much is solved then? In JupyterLab, train with the mean"
 
 
 class ToyRun(Background):

@@ -8,12 +8,13 @@ from rtx.lab.choice import Choice, offered, rows, usual
 from rtx.lab.explore.live import Live, Recorded
 from rtx.lab.explore.page import packed
 from rtx.lab.explore.recording import Control, Panel, Seen
+from rtx.lab.look import Look
 from rtx.lab.training_run import TrainingRun
 from rtx.nn.validate import check_choice
 
 POINTS, MOMENTS = 100, 40  # of a curve, and of the slider, at most
 WHAT = "update; dots: validation, line: a batch of it"
-TRY = "train one model, change one number, and train again: which of the two is better after as many updates?"
+TRY = "move the update: when does it learn most? In JupyterLab, change one number and train again: which run is better?"
 
 
 def training(task: str = "digits", model: str = "", **changes: Any) -> Live:
@@ -82,8 +83,11 @@ def _looks(run: TrainingRun, whole: bool) -> list[tuple[int, Panel]]:
     """Looks as heat maps, all or only the last one, with the same range of colours."""
     looks = run.looks if whole else run.looks[-1:]
     ends = [float(end) for _, look in looks for end in look.values.aminmax()]
-    y = (min([0.0, *ends]), max(ends, default=1.0))
-    return [
-        (at, Panel("heat", packed(seen.values), seen.title, f"{seen.x}, after {at:,} updates", seen.y, y=y))
-        for at, seen in looks
-    ]
+    high, signed = max(map(abs, ends), default=1.0), min(ends, default=0.0) < 0
+    y = (-high if signed else 0.0, high)
+
+    def panel(at: int, seen: Look) -> Panel:
+        across = f"{seen.x}, after {at:,} updates"
+        return Panel("heat", packed(seen.values), seen.title, across, seen.y, y=y, diverging=signed)
+
+    return [(at, panel(at, seen)) for at, seen in looks]

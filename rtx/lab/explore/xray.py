@@ -21,8 +21,8 @@ from rtx.nn.validate import check_finite, check_module
 WHOLE = "The whole module"
 LENGTH = 12
 MOST, MOST_OUTPUTS, MOST_PARTS = 2048, 512, 40  # numbers in a sequence; a backward pass each; parts to choose from
-LEAKY = "choose one part after the other: the guilty one leaks, and nothing inside it does; then move the output t"
-CAUSAL = "choose one part after the other: how far does each look back? Then move the output t"
+LEAKY = "Who sees the future?", "choose one part after the other: the guilty one leaks, and nothing inside it does"
+CAUSAL = "How far back does each part look?", "choose one part after the other, then move the output t"
 Part = tuple[nn.Module, Float[Tensor, "1 T D"]]
 """A function of a sequence, and the sequence that it reads."""
 
@@ -47,7 +47,8 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"] | None = None) -> Recordin
     parts = {WHOLE: (module, x)} | parts_of(module, x)
     look = cache(lambda name: look_through(*parts[name]))
     leaking = [name for name in parts if look(name).leaks]
-    told, title = _told(leaking), "share of what moves an output"
+    (title, tip), told = LEAKY if leaking else CAUSAL, _told(leaking)
+    moved_by = "share of what moves an output"
 
     def see(part: str, output: int) -> Seen:
         seen = look(part)
@@ -58,7 +59,7 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"] | None = None) -> Recordin
         moves = (row.nonzero().flatten() + 1).tolist()
         inputs = f"inputs {moves[0]} to {moves[-1]}, most by {int(row.argmax()) + 1}" if moves else "no input"
         return f"{part}. {seen.verdict} Output {output} is moved by {inputs}.{told}", [
-            Panel("heat", table, title, "input s", "output t", y=(1e-4, 1), log=True, sets="output"),
+            Panel("heat", table, moved_by, "input s", "output t", y=(1e-4, 1), log=True, sets="output"),
             Panel("bars", row, "the inputs of output t", "input s", "share", y=(0, 1)),
         ]
 
@@ -66,8 +67,8 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"] | None = None) -> Recordin
     outputs = range(1, x.shape[1] + 1)
     return Recording(
         "xray",
-        "Who sees the future?",
-        LEAKY if leaking else CAUSAL,
+        title,
+        tip,
         {"part": Control("part", list(parts), texts), "output": Control("output t", outputs)},
         see,
         output=x.shape[1] // 2 or 1,
