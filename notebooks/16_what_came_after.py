@@ -296,7 +296,7 @@ print("ones modulo 2", (bits.cumsum(0) % 2)[:, 0].int().tolist())
 # The factor of a one is $-1$. But Eq. 3 gives factors between 0 and 1 only. Sarrof et al. (2024) prove: with numbers of finite precision, no stack of such layers, however deep, is right about parity for every length. Grazzi et al.
 # (2025) prove it for more kinds of linear recurrences.
 #
-# **Predict.** In the RG-LRU, we replace the factor of $h_{t-1}$ by $2 a_t - 1$. The added part stays the same. The layer is still linear. Can it learn parity? Training uses 24 bits.
+# **Predict.** In the RG-LRU, we replace the factor of $h_{t-1}$ by $2 a_t - 1$. The added part stays the same. It is still linear. Can it learn parity? Training uses 24 bits.
 
 # %%
 parity = {up_to: shares("parity", f"{up_to} steps") for up_to in (24, 96)}
@@ -307,9 +307,9 @@ for model in parity[24]:
     print(f"    {model:30} {text}   {runs[model][0]['parameters']:,} parameters")
 
 # %% [markdown]
-# Yes. After 800 updates the layer with negative factors is right at all 96 steps, with every seed (at the rates 0.01 and 0.03 only). With the same factors without their signs it stays near a guess. So does the original RG-LRU, even on 24 bits, at all four rates. The GRU and the LSTM learn parity, too.
+# Yes. After 800 updates the layer with negative factors is right at all 96 steps, with every seed (at the rates 0.01 and 0.03 only). With the same factors without their signs it stays near a guess. So does the original RG-LRU. The GRU and the LSTM learn parity, too.
 #
-# So the RG-LRU did not fail because it is linear, nor because its gates do not see the state. What failed is a linear recurrence *with factors between 0 and 1*. The proof says that no such layers are right at every length. It does not say why ours did not learn 24 bits in 800 updates.
+# So the RG-LRU did not fail because it is linear, nor because its gates do not see the state. What failed is a linear recurrence *with factors between 0 and 1*. The proof says: no such layers are right at every length. It does not say why ours did not learn 24 bits in 800 updates.
 #
 # ## 5. What must a stream keep?
 #
@@ -374,7 +374,7 @@ print("Griffin, block by block:", [weigh(block) for block in states["Griffin"]])
 # %% [markdown]
 # The Transformer and the R-Transformer grow. The R-Transformer also keeps a window for each [LocalRNN](../docs/glossary.md#localrnn). Griffin stops growing when its window is full, and the GRU never grows. Only the third block of Griffin has attention, and its heads share their keys and values. So its full window takes 4,096 bytes. The times (right) grow by at most about 15 % up to 600 positions. Griffin's step is the slowest.
 #
-# What must be kept after 10,000 positions? And in a large model?
+# What is kept after 10,000 positions? And in a large model?
 
 # %%
 windows = kept["R-Transformer"][-1] - kept["Transformer"][-1]  # of its LocalRNNs
@@ -436,7 +436,7 @@ for model, seeds in dial.items():
 #
 # ## 8. Was the R-Transformer wrong?
 #
-# Its authors wanted order without added positions, a recurrence that is computed at all positions at once, and attention for the far past. Griffin's authors name other problems (their section 1): attention to everything costs more with the length, and the cache of a stream grows. A linear recurrence has neither problem. Section 5 measures only the cache.
+# Its authors wanted order without added positions, a recurrence that is computed at all positions at once, and attention for the far past. Griffin's authors name other problems (their section 1): attention to everything costs more with the length, and the cache of a stream grows. A linear recurrence has neither problem.
 #
 # In our small task the R-Transformer had the lowest mean after 100 updates. No run shows which part helped.
 #
@@ -444,7 +444,7 @@ for model, seeds in dial.items():
 #
 # - **Swapped.** Griffin: far by recurrence, near by attention. The R-Transformer: the reverse.
 # - **Linear** steps can be joined: $\lceil \log_2 T \rceil$ rounds. On one core, this was faster for narrow states only.
-# - **Memory.** Within 400 updates, the start of the gates decided for the LSTM and the RG-LRU. Linearity alone was not enough.
+# - **Memory.** Within 400 updates, the start of the gates decided for the LSTM and the RG-LRU. Linearity was not enough.
 # - **Cost.** A linear layer with factors between 0 and 1 did not learn parity. With factors from $-1$ to 1 it did.
 # - **Streams.** Keys and values grow with the stream. A state and a full window do not.
 # - **Learning.** On rule and book, at the rate 0.01, the R-Transformer had the lowest mean after 100 updates (three seeds). After 400 updates Griffin was within 0.03 nats of the best loss.
