@@ -50,6 +50,8 @@ def test_a_tap_sets_a_value_and_every_change_has_a_border(tab: Tab, tmp_path: Pa
     rnn, windows = (tab.locator(".line").nth(i).locator(".square.changed") for i in (0, 2))
     expect(rnn).to_have_count(19)  # from input 6 on, however small
     expect(windows).to_have_count(4)
+    assert {"1", "5", "10", "15", "20", "24"} <= set(tab.evaluate("window.written"))  # the positions' numbers
+    expect(tab.locator(".ends")).to_have_text(re.compile("^1\n.*\n−1$"))  # the scale
 
 
 def test_a_sublayer_that_is_off_passes_on_what_it_gets(tab: Tab, tmp_path: Path) -> None:

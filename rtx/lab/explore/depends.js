@@ -6,7 +6,7 @@ import { blues, css } from "./colours.js";
 import { load, plant, read } from "./network.js";
 import { arrows, canvas, make } from "./page.js";
 
-const BARS = 92, EDGE = 14, LEFT = 120; // pixels: the bars' picture, the room for the handle in it, and for names beside it
+const BARS = 92, EDGE = 14, LEFT = 120; // pixels: the bars' height, the room for the handle in it, and for names beside it
 const FAINT = 1e-4; // the smallest change that has a colour of its own; white is exactly none
 const HINT = "Drag an orange or grey bar; a dotted bar shows its old value. Keys: ← → choose an input, ↑ ↓ change it.";
 
@@ -14,6 +14,8 @@ const STYLE = `
 .rtx-page .stage { display: grid; gap: 3px 2px; align-items: center; }
 .rtx-page .stage h4 { grid-column: 1 / -1; margin: 8px 0 2px; font: 600 14px/1 system-ui, sans-serif; color: inherit; }
 .rtx-page .stage canvas { grid-column: 2 / -1; }
+.rtx-page .ends { font-size: 13px; line-height: ${BARS / 2 - EDGE}px; align-self: start; margin-top: ${1.5 * EDGE - BARS / 4}px;
+  white-space: pre; text-align: right; }
 .rtx-page .switch { height: 21px; min-height: 0; padding: 0 6px; font-size: 12px; line-height: 1;
   white-space: nowrap; text-align: left; }
 .rtx-page .line { display: contents; }
@@ -82,7 +84,7 @@ export function show(page) {
   }));
   const style = `grid-template-columns: minmax(${LEFT}px, max-content) repeat(${T}, 1fr)`, scale = make("span");
   const stage = make("div", { className: "stage", style, onpointerleave: () => page.note(HINT) });
-  stage.append(make("span", { textContent: "drag a bar" }), picture.element);
+  stage.append(make("span", { className: "ends", textContent: "1\ndrag a bar\n−1" }), picture.element);
   rows.forEach(({ model, layer, line, squares }, i) => {
     if (layer === model.layers[0]) stage.append(make("h4", { textContent: model.name }));
     stage.append(line);
@@ -94,11 +96,13 @@ export function show(page) {
   page.longest = 2000;
 
   function drawInputs({ chosen, value }) {
-    const { pen, width } = picture.begin(BARS);
+    const { pen, width } = picture.begin(BARS + 14);
     across = width / T;
     const bar = (t, number) => [t * across + 1.5, Math.min(yOf(0), yOf(number)), across - 3, Math.max(2, Math.abs(yOf(number) - yOf(0)))];
     pen.strokeStyle = page.faint;
-    pen.strokeRect(0, yOf(0), width, 0);
+    for (const number of [-1, 0, 1]) pen.strokeRect(0, yOf(number), width, 0);
+    pen.textAlign = "center";
+    for (const t of [1, 5, 10, 15, 20, T]) pen.fillText(t, Math.min((t - 0.5) * across, width - 9), BARS + 5);
     base.forEach((number, t) => {
       const here = t + 1 === chosen;
       pen.fillStyle = here ? SERIES[1] : "#808080";
