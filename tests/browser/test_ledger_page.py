@@ -56,6 +56,11 @@ def test_claims_are_filtered_and_one_that_is_opened_stays_open(tab: Tab, tmp_pat
     tab.wait_for_timeout(200)
     expect(tab.locator("details[open]")).to_have_count(1)
     tab.get_by_role("button", name="on music").click()
+    music = [claim for claim, _ in judged(RESULTS) if claim.what.get("recipe") in ("nottingham", "jsb", "piano")]
+    expect(tab.locator("summary")).to_have_count(len(music))
+    expect(tab.locator("details", has_text="NLL per frame (nats), lower is better.")).to_have_count(len(music))
+    tab.get_by_role("textbox", name="word").fill("no such word")
+    expect(tab.locator("[aria-live=polite]")).to_contain_text("No claim fits")
     tab.get_by_role("button", name="what failed").click()  # a preset begins with all claims
     found = [claim for claim, finding in judged(RESULTS) if finding.verdict == "fails"]
     expect(tab.locator("summary")).to_have_count(len(found))

@@ -11,15 +11,15 @@ const STYLE = `
 
 const SUGGESTS = { for: "The runs suggest that it holds.", against: "The runs suggest that it fails.", "both ways": "The runs point both ways." };
 
-function entry({ paper, source, text, verdict, suggests, sentence }) {
+function entry({ paper, source, text, task, verdict, suggests, sentence }) {
   const line = (...parts) => make("p", { textContent: parts.filter(Boolean).join(" ") });
   return make("details", {}, make("summary", {}, make("b", { className: verdict, textContent: verdict }), text),
     line(`${source.startsWith(paper) ? "" : `${paper}: `}${source}.`, verdict === "open" && SUGGESTS[suggests]),
-    line(`Ledger: ${sentence}.`));
+    line(task && `${task}.`, `Ledger: ${sentence}.`));
 }
 
 export function show(page) {
-  const { claims, papers, verdicts } = page.data;
+  const { papers, verdicts, tasks } = page.data, claims = page.data.claims.map((one) => ({ ...one, task: tasks[one.task] }));
   select(page, "paper", { options: ["all", ...papers] });
   select(page, "verdict", { options: ["all", ...verdicts] });
   textInput(page, "word", { label: "with the word", maxLength: 40 });
@@ -29,12 +29,12 @@ export function show(page) {
   let listed = "";
   return ({ paper, verdict, word }) => {
     const fits = (one) => (paper === "all" || one.paper === paper) && (verdict === "all" || one.verdict === verdict) &&
-      `${one.text} ${one.sentence}`.toLowerCase().includes(word.trim().toLowerCase());
+      `${one.text} ${one.task} ${one.sentence}`.toLowerCase().includes(word.trim().toLowerCase());
     const found = claims.filter(fits), count = (name) => found.filter((one) => one.verdict === name).length;
     const asked = JSON.stringify([paper, verdict, word]);
     if (asked !== listed) list.replaceChildren(...found.map(entry)); // else a claim that the reader opens would close
     listed = asked;
     return `${found.length} of ${claims.length} claims (${verdicts.map((name) => `${name}: ${count(name)}`).join(", ")}). ` +
-      "Choose a claim to see the numbers behind it.";
+      (found.length ? "Choose a claim to see the numbers behind it." : "No claim fits: choose another paper, verdict or word.");
   };
 }
