@@ -88,6 +88,8 @@ def test_a_cell_has_the_number_of_eq_1_and_the_blue_of_its_weight(tab: Tab, tmp_
     tab.goto(explore.channels(model, WORDS, text).save(tmp_path / "a.html").as_uri())
     sentence = tab.locator("[aria-live=polite]")
     expect(sentence).to_contain_text("Their weights: ")
+    legend = tab.get_by_text("The bluer a cell, the larger the weight")
+    expect(legend).to_be_visible()
     for k in (1, 2, 3):
         numbers = tab.locator("tr").nth(k).locator("td").all_text_contents()
         assert numbers == [str(t - block_start(t, k, 4, "equation")) for t in range(1, 9)]
@@ -103,6 +105,7 @@ def test_a_cell_has_the_number_of_eq_1_and_the_blue_of_its_weight(tab: Tab, tmp_
         assert float(told.split("weight ")[1]) == pytest.approx(share, abs=0.006)
     tab.get_by_role("slider", name="block").press("ArrowLeft")
     expect(sentence).to_contain_text("The model's own n is 4: its weights are shown there.")
+    expect(legend).to_have_count(0)
     expect(cell(tab, 1, 1)).to_have_css("background-color", "rgb(255, 255, 255)")
 
 
@@ -120,3 +123,19 @@ def test_a_text_of_lines_is_cut_as_python_cuts_it(tab: Tab, tmp_path: Path, unit
     shown = [float(number) for number in re.findall(r"\d\.\d\d", told)]
     assert shown == pytest.approx(expected[-1].tolist(), abs=0.011)
     expect(tab.get_by_role("textbox", name="sentence")).to_have_value(text.replace("\n", " "))
+
+
+def test_words_are_over_their_columns_and_the_channels_names_stay_in_view(tab: Tab, tmp_path: Path) -> None:
+    tab.goto(explore.channels(text="between " * 24).save(tmp_path / "a.html").as_uri())
+    tab.add_style_tag(content="th, td { vertical-align: top }")  # as on the site
+    middles = """cells => cells.map((one) => {
+        const range = new Range();
+        range.selectNodeContents(one);
+        return (range.getBoundingClientRect().left + range.getBoundingClientRect().right) / 2;
+    })"""
+    words, numbers = tab.locator("th:not(:first-child)"), tab.locator("tr").nth(1).locator("td")
+    assert words.evaluate_all(middles) == pytest.approx(numbers.evaluate_all(middles), abs=2)
+    tab.set_viewport_size({"width": 390, "height": 800})
+    tab.get_by_role("slider", name="step").press("End")
+    tab.wait_for_function("document.querySelector('.pictures').scrollLeft > 100")
+    expect(tab.get_by_role("rowheader", name="channel 1")).to_be_in_viewport(ratio=0.9)

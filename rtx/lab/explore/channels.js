@@ -7,7 +7,9 @@ import { CELLS, linear, readTensors, softmax } from "./tensor.js";
 
 const STYLE = `
 .rtx-page .channels tr:first-child th { height: 96px; padding-top: 4px;
-  writing-mode: vertical-rl; transform: rotate(180deg); text-align: start; }
+  writing-mode: vertical-rl; transform: rotate(180deg); text-align: start; vertical-align: middle; }
+.rtx-page .channels th:first-child { position: sticky; left: 0; z-index: 1; background: #fff; }
+.rtx-page.dark .channels th:first-child { background: #17191c; }
 .rtx-page .channels + .caption { position: sticky; left: 0; }
 .rtx-page .channels td { cursor: pointer; }
 .rtx-page .channels .first { box-shadow: inset 2px 0 var(--rtx-ink); }
@@ -64,10 +66,11 @@ export function show(page) {
   const steps = slider(page, "step", { label: "step t", min: 1, max: most });
   textInput(page, "text", { label: "sentence" });
   let tokens = [], n = 2, weights = null, lastText = null, found = {};
+  const legend = make("p", { className: "caption" });
   const seen = (t, k) => Math.min(inDegree(t, k, n), t - 1); // how many steps before t channel k joins there
   const picture = make("div", { className: "channels", onpointerleave: () => page.note("") });
   page.style(STYLE);
-  page.show(picture, make("p", { className: "caption", textContent: LEGEND }));
+  page.show(picture, legend);
 
   /** A cell of step t in channel k, both from 1. */
   function cell(t, k, step) {
@@ -104,6 +107,7 @@ export function show(page) {
     const words = tokens.map((token, i) => (found.unknown?.[i] ? `(${token})` : printed(token)));
     const rows = Array.from({ length: n - 1 }, (_, i) => [`channel ${i + 1}`, tokens.map((_, t) => t + 1)]);
     picture.replaceChildren(...(step ? [table(words, rows, (t, i) => cell(t, i + 1, step))] : []));
+    legend.textContent = LEGEND + (weights ? " The bluer a cell, the larger the weight of its channel." : "");
     page.note(""); // the cell under the pointer may be another now
     const here = picture.querySelector("td.here"), box = picture.parentElement;
     if (here) box.scrollLeft = here.offsetLeft - box.clientWidth / 2; // where the table is wider than the page
