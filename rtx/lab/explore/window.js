@@ -9,27 +9,27 @@ import { CELLS, linear, readTensors } from "./tensor.js";
 const LEFT = 92, STRIP = 52, LEGEND = 24; // in CSS pixels
 const CELL = 6; // the least width of a position
 const MOST = 8; // numbers in a row that are written into it
-const ORANGE = [222, 143, 5], BLUE = [1, 115, 178];
+const GREY = [128, 128, 128], BLUE = [1, 115, 178];
 
-/** All steps of the window that ends at position t: what each read, its gates, and the state before and after. */
+/** All steps of the window that ends at position t: what each read, its gates, and the states before and after. */
 function run(x, weights, { cell, window, position, processed }) {
   const none = x[0].map(() => 0), [h, c] = [0, 1].map(() => new Float64Array(weights[`${cell}.weight_hh_l0`].shape[1]));
   const times = (vector, part) => linear(vector, weights[`${cell}.weight_${part}_l0`], weights[`${cell}.bias_${part}_l0`]);
   return Array.from({ length: window }, (_, step) => {
     const at = position - window + 1 + step, pad = at < 1, input = pad ? none : x[at - 1], skipped = pad && !processed;
-    const before = [...h], gates = skipped ? {} : CELLS[cell](times(input, "ih"), times(h, "hh"), h, c);
-    return { at, pad, skipped, input, before, gates, after: [...h] };
+    const before = [...h], memory = [...c], gates = skipped ? {} : CELLS[cell](times(input, "ih"), times(h, "hh"), h, c);
+    return { at, pad, skipped, input, before, memory, gates, after: [...h], kept: [...c] };
   });
 }
 
-/** The positions as a strip, the window's in blue and orange, the step's filled. */
+/** The positions as a strip: the window's in blue, its pads grey, the step's filled. */
 function strip({ pen, width }, T, window, state, ink) {
   const first = 2 - window, across = (width - LEFT) / (T + window - 1), every = [1, 2, 5, 10].find((one) => one * across >= 22) ?? 20;
   pen.fillText("position", 4, 27);
   pen.textAlign = "center";
   for (let s = first; s <= T; s++) {
     const step = s - state.position + state.window, inside = step >= 1 && step <= state.window, here = step === state.step;
-    const x = LEFT + (s - first) * across, colour = s < 1 ? ORANGE : BLUE;
+    const x = LEFT + (s - first) * across, colour = s < 1 ? GREY : BLUE;
     pen.fillStyle = css(colour);
     if (here) pen.fillRect(x + 1, 14, across - 2, 24);
     pen.strokeStyle = inside ? pen.fillStyle : "#9995";
@@ -68,12 +68,14 @@ export function show(page) {
     step.max = given.window;
     const state = { ...given, step: Math.min(given.step, given.window) };
     const steps = run(x, weights, state), now = steps[state.step - 1], { after } = now;
-    const rows = [["input x", now.input], ["state before", now.before], ...Object.entries(now.gates), ["state after", after]];
-    numbers.replaceChildren(table([], rows, (value) => {
+    const memory = (name, values) => (state.cell === "lstm" ? [[name, values]] : []);
+    const rows = [["input x", now.input], ["state before", now.before], ...memory("c before", now.memory),
+      ...Object.entries(now.gates), ...memory("c after", now.kept), ["state after", after]];
+    const area = picture.begin(STRIP + LEGEND, LEFT + CELL * (T + windows - 1)), digits = area.width < LEFT + 40 * D ? 1 : 2;
+    numbers.replaceChildren(table([...x[0].keys()].map((k) => k + 1), rows, (value) => {
       const style = shaded(diverging(value, page.dark));
-      return { textContent: D > MOST ? "" : decimals(value, 2), title: decimals(value, 3), style };
+      return { textContent: D > MOST ? "" : decimals(value, digits), title: decimals(value, 3), style };
     }));
-    const area = picture.begin(STRIP + LEGEND, LEFT + CELL * (T + windows - 1));
     strip(area, T, windows, state, page.ink);
     colourBar(area.pen, page, 4, STRIP + LEGEND / 2, (share) => diverging(2 * share - 1, page.dark), "-1", "1");
     const what = now.skipped ? "a pad is left out: the state stays" : now.pad ? "a pad is read: zeros, but the biases act" : `x_${now.at} is read`;

@@ -17,7 +17,7 @@ WIDEST, MOST_UNITS, MOST_STEPS = 8, 16, 40
 
 
 def window(x: Float[Tensor, "T D"], model: LocalRNN | None = None) -> Page:
-    """A window to slide along a sequence and to step through, cell by cell; pads are orange.
+    """A window to slide along a sequence and to step through, cell by cell; pads are grey.
 
     Args:
         x: the sequence, at most 40 steps of 16 numbers.
