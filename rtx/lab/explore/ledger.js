@@ -7,7 +7,7 @@ const STYLE = `
 .rtx-page .facts th { border-bottom: 1px solid currentColor; }
 .rtx-page td button { background: none; border: 1px solid transparent; padding: 1px 6px; border-radius: 3px;
   text-decoration: underline; text-underline-offset: 3px; }
-.rtx-page .behind { white-space: normal; }
+.rtx-page .behind { white-space: normal; position: sticky; left: 0; max-width: 100cqw; }
 .rtx-page td button[aria-pressed=true] { border-color: currentColor; }`;
 
 /** A number of ours beside the paper's, in one sentence. */
@@ -24,11 +24,12 @@ function describe({ metric, validated }, row) {
     `${row.parameters} parameters, on ${row.hardware}. To run it again: ${row.command}`;
 }
 
-/** Each line by the names of its columns; `cell` tells the lines of a model apart. */
+/** Each line by the names of its columns; `cell` tells the lines of a model apart. With seconds as budget, hardware matters. */
 function named(rows, names) {
   const lines = {};
   return rows.map((values) => {
     const row = Object.fromEntries(names.map((name, place) => [name, values[place]]));
+    if (row.variant.includes("seconds")) row.variant += `, ${row.hardware.split(",")[0]}`;
     lines[row.model] = (lines[row.model] ?? -1) + 1;
     return { ...row, cell: `${row.model} ${lines[row.model]}` };
   });
@@ -53,10 +54,11 @@ export function show(page) {
   /** A row, and below the chosen one what is behind it. */
   const line = (table, given) => {
     const { model, paper, ours, variant, budget, cell } = given;
-    const ariaPressed = page.state.cell === cell, onclick = () => page.set({ cell });
+    const ariaPressed = page.state.cell === cell, onclick = () => page.set({ cell: ariaPressed ? "" : cell });
     const button = make("button", { textContent: ours, ariaLabel: `${model}, ${variant}: ${ours}`, ariaPressed, onclick });
     const row = make("tr", {}, ...[model, paper, button, variant, budget].map((content) => make("td", {}, content)));
-    return ariaPressed ? [row, make("tr", {}, make("td", { colSpan: names.length, className: "behind", textContent: describe(table, given) }))] : [row];
+    const behind = make("div", { className: "behind", textContent: `${compare(given)} ${describe(table, given)}` });
+    return ariaPressed ? [row, make("tr", {}, make("td", { colSpan: names.length }, behind))] : [row];
   };
   return (state) => {
     const table = tables[state.table], buttons = () => [...body.querySelectorAll("button")];
