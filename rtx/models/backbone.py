@@ -19,7 +19,7 @@ class Backbone(Protocol):
     Attributes:
         d_model: D.
         stateful: whether training may carry the state from one piece of a text to the next. The size of such a state is
-            bounded. (So are those of a TCN and of Griffin. But their `read` is a loop over `step`, which is too slow.)
+            bounded. (So are those of a TCN and of Griffin, but their papers train on windows.)
         separate_segments: whether the model cuts a text into segments and sees nothing beyond the start of its segment.
             Then `slide` gives every position a whole segment.
         auxiliary_losses: which losses the model offers beside the task's: "layers" (see `CharacterTransformer.hidden`),
@@ -53,9 +53,10 @@ class Backbone(Protocol):
 
 
 class CausalModel(nn.Module):
-    """Defaults for a `Backbone`. A model of your own inherits from it and defines `d_model` and `forward` and `step`.
+    """Defaults for a `Backbone`. A model of your own inherits from it and defines `d_model`, and at least `read`.
 
-    A recurrent model defines `read` instead: `forward` and `step` then follow from it.
+    `forward` and `step` follow from `read`. A model that is faster without a state also defines `forward`. A model can
+    define `forward` and `step` instead: `read` is then a loop.
     """
 
     d_model: int

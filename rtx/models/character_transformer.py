@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from rtx.models.backbone import Card, CausalModel
 from rtx.nn import FeedForward, Residual
 from rtx.nn.segment_memory import SegmentAttention, place_in_segment
-from rtx.nn.streaming import State, split, step_through
+from rtx.nn.streaming import State, read_through, split
 from rtx.nn.validate import check_fraction, check_positive
 
 
@@ -79,13 +79,26 @@ class CharacterTransformer(CausalModel):
             found.append(self._top(segments)[:, -1].unflatten(0, (x.shape[0], -1)))
         return torch.cat(found, 1)
 
-    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """Read one position of a stream. The attention of every layer remembers the keys and values of its segment."""
-        self.check_one(x)
+    def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
+        """Read a piece of a stream. The attention of every layer remembers the keys and values of its segment."""
+        self.check_input(x)
+        if x.shape[1] == 1:
+            return self._read(x, state)
+        read = place_in_segment(split(split(state, len(self.blocks))[0], 2)[0], self.segment)
+        pieces = x[:, : self.segment - read], *x[:, self.segment - read :].split(self.segment, 1)
+        outputs = []
+        for piece in pieces[: 1 if pieces[-1].shape[1] == 0 else None]:
+            y, state = self._read(piece, state)
+            outputs.append(y)
+        assert state is not None
+        return torch.cat(outputs, 1), state
+
+    def _read(self, x: Tensor, state: State | None) -> tuple[Tensor, State]:
+        """Read a piece of one segment."""
         before, after, x = split(state, len(self.blocks)), [], self.dropout(x)
         for positions, block, part in zip(self.positions, self.blocks, before, strict=True):
             count = place_in_segment(split(part, 2)[0], self.segment)
-            x, part = step_through(block.children(), x + positions[count], part)
+            x, part = read_through(block.children(), x + positions[count : count + x.shape[1]], part)
             after.append(part)
         return x, tuple(after)
 

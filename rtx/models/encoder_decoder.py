@@ -15,7 +15,7 @@ from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, Residual, sinusoid
 from rtx.nn.cross_attention import CrossAttention
 from rtx.nn.padding import check_target, read_source, real_positions
 from rtx.nn.recurrent import CELLS
-from rtx.nn.streaming import State, check_state, split, step_through
+from rtx.nn.streaming import State, check_state, read_through, split
 from rtx.nn.validate import check_choice, check_fraction, check_positive, check_tokens
 
 Source = tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"]]
@@ -57,9 +57,9 @@ class Block(nn.Module):
         encoded = self.cross_attention().encode(*source)
         return tuple(encoded if residual is self.cross else None for residual in self.children())
 
-    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """Read one position of a stream."""
-        return step_through(self.children(), x, state)
+    def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
+        """Read a piece of a stream."""
+        return read_through(self.children(), x, state)
 
     def cross_attention(self) -> CrossAttention:
         """Return the attention to the source of a decoder's block."""
@@ -167,9 +167,8 @@ class EncoderDecoder(Translator):
         check_tokens("tokens", tokens, self.target_vocabulary, 1)
         read, blocks = split(state, 2)
         check_state((read,), None)
-        x = self._embed(self.target_embedding, tokens[:, None], read).squeeze(1)
-        x, after = step_through(self.decoder, x, blocks)
-        return self.output(self.decoder_norm(x)), (read + 1, after)
+        x, after = read_through(self.decoder, self._embed(self.target_embedding, tokens[:, None], read), blocks)
+        return self.output(self.decoder_norm(x)).squeeze(1), (read + 1, after)
 
     def _encode(self, source: Tensor, source_lengths: Tensor | None) -> Source:
         source, lengths = read_source(source, source_lengths, self.source_vocabulary)

@@ -7,8 +7,8 @@ from torch import Tensor, nn
 from torch.export import AdditionalInputs, ExportedProgram, export
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+from rtx.models.backbone import Backbone
 from rtx.nn.mode import evaluating
-from rtx.nn.streaming import Streaming
 
 
 class Step(nn.Module):
@@ -20,7 +20,7 @@ class Step(nn.Module):
 
     def forward(self, x: Tensor, state: Any = None) -> tuple[Tensor, Any]:
         """Read one position; return its output and the next state."""
-        y, state = cast(Streaming, self.model).step(x, state)
+        y, state = cast(Backbone, self.model).step(x, state)
         return y, tree_map_only(int, torch.tensor, state)  # ONNX has no constant numbers as outputs
 
 
@@ -40,9 +40,9 @@ def export_step(model: nn.Module, x: Tensor) -> tuple[ExportedProgram, ExportedP
     step, examples, programs = Step(model), list[tuple[Any, ...]](), list[ExportedProgram]()
     with evaluating(step), torch.no_grad():
         for rows in (x[[0, 1]], x[[0, 1, 0]]):
-            state = begun = cast(Streaming, model).step(rows)[1]
+            state = begun = cast(Backbone, model).step(rows)[1]
             for _ in rows[1:]:
-                state = cast(Streaming, model).step(rows, state)[1]
+                state = cast(Backbone, model).step(rows, state)[1]
             examples.append((rows, state))
         _check_growth(begun, *(state for _, state in examples))
         for parts in (1, 2):

@@ -14,7 +14,7 @@ from rtx.models.backbone import Card, CausalModel
 from rtx.nn.convolution import CausalConv
 from rtx.nn.linear_recurrence import RGLRU
 from rtx.nn.local_attention import LocalAttention
-from rtx.nn.streaming import State, Streaming, split, step_through
+from rtx.nn.streaming import State, Streaming, read_through, split
 from rtx.nn.validate import check_fraction, check_positive
 
 EXPANSION = 3  # hidden width of the gated network, in widths of the model
@@ -43,11 +43,11 @@ class RecurrentBlock(nn.Module):
         """Mix each position with all positions before it."""
         return self.output(F.gelu(self.gate(x)) * self.recurrence(self.convolution(self.input(x))))
 
-    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """Read one position of a stream. The state has those of the convolution and of the recurrence."""
+    def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
+        """Read a piece of a stream. The state has those of the convolution and of the recurrence."""
         before = split(state, 2)
-        y, convolved = self.convolution.step(self.input(x), before[0])
-        y, recurrent = self.recurrence.step(y, before[1])
+        y, convolved = self.convolution.read(self.input(x), before[0])
+        y, recurrent = self.recurrence.read(y, before[1])
         return self.output(F.gelu(self.gate(x)) * y), (convolved, recurrent)
 
 
@@ -87,9 +87,9 @@ class GriffinBlock(nn.Module):
         """Return x + mixing(norm(x)), then the same with the gated network."""
         return self._transform(x + self.dropout(self.mixing(self.mixing_norm(x))))
 
-    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """Read one position of a stream. The state is the temporal mixing's."""
-        y, state = cast(Streaming, self.mixing).step(self.mixing_norm(x), state)
+    def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
+        """Read a piece of a stream. The state is the temporal mixing's."""
+        y, state = cast(Streaming, self.mixing).read(self.mixing_norm(x), state)
         return self._transform(x + self.dropout(y)), state
 
     def _transform(self, x: Tensor) -> Tensor:
@@ -132,10 +132,10 @@ class Griffin(CausalModel):
         self.check_input(x)
         return self.norm(self.blocks(x))
 
-    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """Read one position of a stream. The cost stops growing after `window` positions."""
-        self.check_one(x)
-        y, state = step_through(self.blocks, x, state)
+    def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
+        """Read a piece of a stream. The cost of a position stops growing after `window` positions."""
+        self.check_input(x)
+        y, state = read_through(self.blocks, x, state)
         return self.norm(y), state
 
 

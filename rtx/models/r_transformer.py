@@ -12,7 +12,7 @@ from rtx.nn.attention import keys_so_far
 from rtx.nn.convolution import LocalConv
 from rtx.nn.recurrent import CELLS
 from rtx.nn.relative import attention_with
-from rtx.nn.streaming import State, split, step_through
+from rtx.nn.streaming import State, read_through, split
 from rtx.nn.validate import check_choice, check_count, check_positive
 
 POSITIONS = ("none", "sinusoidal", "relative")
@@ -98,15 +98,15 @@ class RTransformer(CausalModel):
             x = x + sinusoidal_positions(x.shape[1], self.d_model, x)
         return self.blocks(x)
 
-    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """Read one position of a stream. The state has one part for each sublayer, block after block."""
-        self.check_one(x)
+    def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
+        """Read a piece of a stream. The state has one part for each sublayer, block after block."""
+        self.check_input(x)
         residuals = [residual for block in self.blocks for residual in block.children()]
         before = split(state, len(residuals))
         if self.position == "sinusoidal":
             read = keys_so_far(before[self.local_layers])  # in the first block, attention comes after the LocalRNNs
-            x = x + sinusoidal_positions(1, self.d_model, x, read)
-        return step_through(residuals, x, before)
+            x = x + sinusoidal_positions(x.shape[1], self.d_model, x, read)
+        return read_through(residuals, x, before)
 
 
 def _start_equal(block: nn.Module) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from rtx.models.backbone import Card, CausalModel
 from rtx.nn.convolution import CausalConv
 from rtx.nn.dropout import LockedDropout
-from rtx.nn.streaming import State, split, step_through
+from rtx.nn.streaming import State, read_through, split
 from rtx.nn.validate import check_fraction, check_positive
 
 
@@ -35,12 +35,12 @@ class TemporalBlock(nn.Module):
         # Eq. (3): Activation(x + F(x))
         return (x + self.dropout(self.second(y).relu())).relu()
 
-    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """Read one position of a stream. The state has the past inputs of both convolutions."""
+    def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
+        """Read a piece of a stream. The state has the past inputs of both convolutions."""
         before = split(state, 2)
-        y, first = self.first.step(x, before[0])
-        y, second = self.second.step(self.dropout(y.relu()[:, None]).squeeze(1), before[1])
-        return (x + self.dropout(y.relu()[:, None]).squeeze(1)).relu(), (first, second)
+        y, first = self.first.read(x, before[0])
+        y, second = self.second.read(self.dropout(y.relu()), before[1])
+        return (x + self.dropout(y.relu())).relu(), (first, second)
 
 
 class TCN(CausalModel):
@@ -60,8 +60,8 @@ class TCN(CausalModel):
         layers: L, number of blocks.
         kernel: k, number of positions that a convolution reads.
         dropout: after the ReLU of each convolution. It is the paper's spatial dropout, which hides a channel at all
-            positions of a sequence. The authors' code hides single numbers. A stream in training draws anew at every
-            step.
+            positions of a sequence. The authors' code hides single numbers. A stream in training draws anew for every
+            piece.
     """
 
     def __init__(self, d_model: int, layers: int, kernel: int = 3, dropout: float = 0.0) -> None:
@@ -77,10 +77,10 @@ class TCN(CausalModel):
         self.check_input(x)
         return self.blocks(x)
 
-    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """Read one position of a stream. Each convolution remembers its last (k - 1) d inputs."""
-        self.check_one(x)
-        return step_through(self.blocks, x, state)
+    def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
+        """Read a piece of a stream. Each convolution remembers its last (k - 1) d inputs."""
+        self.check_input(x)
+        return read_through(self.blocks, x, state)
 
 
 def receptive_field(layers: int, kernel: int = 3, **others: object) -> int:

@@ -12,7 +12,7 @@ from rtx.models.backbone import Card, CausalModel
 from rtx.nn import FeedForward, Residual, sinusoidal_positions
 from rtx.nn.attention import keys_so_far
 from rtx.nn.relative import attention_with
-from rtx.nn.streaming import State, split, step_through
+from rtx.nn.streaming import State, read_through, split
 from rtx.nn.validate import check_choice, check_fraction, check_positive
 
 POSITIONS = ("sinusoidal", "scaled-sinusoidal", "learned", "relative", "rotary", "alibi", "none")
@@ -70,13 +70,12 @@ class Transformer(CausalModel):
         self.check_input(x)
         return self.blocks(self.dropout(self._with_positions(x, 0)))
 
-    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """Read one position of a stream. Each attention remembers its keys and values."""
-        self.check_one(x)
+    def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
+        """Read a piece of a stream. Each attention remembers its keys and values."""
+        self.check_input(x)
         sublayers = [sublayer for block in self.blocks for sublayer in block.children()]
         before = split(state, len(sublayers))
-        x = self.dropout(self._with_positions(x[:, None], keys_so_far(before[0])).squeeze(1))
-        return step_through(sublayers, x, before)
+        return read_through(sublayers, self.dropout(self._with_positions(x, keys_so_far(before[0]))), before)
 
     def _with_positions(self, x: Tensor, start: int) -> Float[Tensor, "B T D"]:
         """Add the positions start … start + T - 1, if there are any to add."""

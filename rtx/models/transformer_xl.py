@@ -3,7 +3,7 @@
 Dai et al. (2019), Transformer-XL: Attentive Language Models beyond a Fixed-Length Context.
 """
 
-from typing import Any, cast
+from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -12,7 +12,7 @@ from rtx.models.backbone import Card, CausalModel
 from rtx.nn import FeedForward, Residual
 from rtx.nn.relative import XLAttention
 from rtx.nn.segment_memory import SegmentMemory
-from rtx.nn.streaming import State, split, step_through
+from rtx.nn.streaming import State, read_through, split
 from rtx.nn.validate import check_positive
 
 
@@ -75,23 +75,20 @@ class TransformerXL(CausalModel):
         _share(self)
         return self
 
-    def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
-        """Read a piece of a stream, of any length. Pieces and steps may follow one another in any order."""
+    def forward(self, x: Float[Tensor, "B T D"], state: State | None = None) -> Float[Tensor, "B T D"]:
+        """Return the outputs for `x`, which continues the sequence that led to the state, if there is one."""
         self.check_input(x)
-        x, after = self.dropout(x), list[State]()
-        before = split(state, 2 * len(self.blocks))
-        for block, part in zip(self.blocks, before[::2], strict=True):
-            attention, feed_forward = cast(list[Residual], list(block.children()))
-            memory = cast(SegmentMemory, attention.sublayer)
-            after += [memory.after(attention.sublayer_input(x), part), ()]
+        x = self.dropout(x)
+        for block, part in zip(self.blocks, split(state, 2 * len(self.blocks))[::2], strict=True):
+            attention, feed_forward = block.children()
             x = feed_forward(attention(x, part))
-        return x, tuple(after)
+        return x
 
-    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """Read one position of a stream. The cost is bounded by memory + segment."""
-        self.check_one(x)
+    def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
+        """Read a piece of a stream, of any length. The cost of a position is bounded by memory + segment."""
+        self.check_input(x)
         sublayers = (sublayer for block in self.blocks for sublayer in block.children())
-        return step_through(sublayers, self.dropout(x), state)
+        return read_through(sublayers, self.dropout(x), state)
 
 
 def _share(model: TransformerXL, *_: object) -> None:

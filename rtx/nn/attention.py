@@ -89,13 +89,14 @@ class MultiHeadAttention(Heads):
         self._check_mask(mask, q, k)
         return self.join(self.attend(q, k, v, mask))
 
-    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """Read one position of a stream. The state has the keys and values so far, (B, H, T, K) each."""
-        q, k, v = self.project(x[:, None])
+    def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
+        """Read a piece of a stream. The state has the keys and values so far, (B, H, S, K) each."""
+        check_sequence("x", x, self.d_model)
+        q, k, v = self.project(x)
         if state is not None:
             check_state(state, *[(x.shape[0], self.heads, None, k.shape[-1])] * 2)
             k, v = torch.cat([state[0], k], 2), torch.cat([state[1], v], 2)
-        return self.join(self.attend(q, k, v)).squeeze(1), (k, v)
+        return self.join(self.attend(q, k, v)), (k, v)
 
     def weights(
         self, x: Float[Tensor, "B T D"], mask: Bool[Tensor, "*shared T T"] | None = None

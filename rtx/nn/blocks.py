@@ -33,8 +33,8 @@ class FeedForward(nn.Module):
         # Eq. (7): max(0, u W_1 + b_1) W_2 + b_2
         return self.contract(self.dropout(self.expand(u).relu()))
 
-    def step(self, u: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """Read one position of a stream. The state is empty: there is nothing to remember."""
+    def read(self, u: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
+        """Read a piece of a stream. The state is empty: there is nothing to remember."""
         return self(u), ()
 
 
@@ -64,9 +64,9 @@ class Residual(nn.Module):
         """Apply the sublayer, the residual connection and the LayerNorm. `more` is passed on to the sublayer."""
         return self._add(x, self.sublayer(self.sublayer_input(x), *more))
 
-    def step(self, x: Float[Tensor, "B D"], state: Any = None) -> tuple[Float[Tensor, "B D"], Any]:
-        """Read one position of a stream. The state is the sublayer's."""
-        y, state = cast(Streaming, self.sublayer).step(self.sublayer_input(x), state)
+    def read(self, x: Float[Tensor, "B T D"], state: Any = None) -> tuple[Float[Tensor, "B T D"], Any]:
+        """Read a piece of a stream. The state is the sublayer's."""
+        y, state = cast(Streaming, self.sublayer).read(self.sublayer_input(x), state)
         return self._add(x, y), state
 
     def sublayer_input(self, x: Tensor) -> Tensor:

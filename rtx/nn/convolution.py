@@ -57,15 +57,15 @@ class CausalConv(nn.Module):
         """Convolve a sequence."""
         return self._convolve(F.pad(x, (0, 0, self.past, 0)))
 
-    def step(
-        self, x: Float[Tensor, "B inputs"], state: State | None = None
-    ) -> tuple[Float[Tensor, "B outputs"], State]:
-        """Read one position of a stream. The state has the last (k - 1) d inputs, the oldest first."""
+    def read(
+        self, x: Float[Tensor, "B T inputs"], state: State | None = None
+    ) -> tuple[Float[Tensor, "B T outputs"], State]:
+        """Read a piece of a stream. The state has the last (k - 1) d inputs, the oldest first."""
         if state is None:
             state = (x.new_zeros(x.shape[0], self.past, self.inputs),)
         check_state(state, (x.shape[0], self.past, self.inputs))
-        window = torch.cat([state[0], x[:, None]], 1)  # (B, past + 1, inputs)
-        return self._convolve(window).squeeze(1), (window[:, 1:],)
+        both = torch.cat([state[0], x], 1)  # (B, past + T, inputs)
+        return self._convolve(both), (both[:, x.shape[1] :],)
 
     def _convolve(self, x: Tensor) -> Tensor:
         """(B, past + T, inputs) → (B, T, outputs)."""

@@ -39,9 +39,9 @@ class CrossAttention(Heads):
         dropout = self.dropout if self.training else 0.0
         return self.join(masked_attention(self.split(self.query(x)), keys, values, mask, dropout))
 
-    def step(self, x: Float[Tensor, "B D"], state: State) -> tuple[Float[Tensor, "B D"], State]:
-        """Read one position of the target. The state is what `encode` returned; it does not change."""
-        return self(x[:, None], state).squeeze(1), state
+    def read(self, x: Float[Tensor, "B T D"], state: State) -> tuple[Float[Tensor, "B T D"], State]:
+        """Read a piece of the target. The state is what `encode` returned; it does not change."""
+        return self(x, state), state
 
     def weights(self, x: Float[Tensor, "B T D"], encoded: State) -> Float[Tensor, "B H T S"]:
         """Return the attention weights of `forward`, without dropout. Each row sums to 1; padding has weight 0."""

@@ -85,14 +85,15 @@ class RGLRU(nn.Module):
         """Return the states h_1 … h_T of a sequence."""
         return linear_scan(*self._terms(x)).to(x.dtype)
 
-    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """Read one position of a stream. The state is h_{t-1}, (B, D), in float32 at least."""
+    def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
+        """Read a piece of a stream. The state is the last h, (B, D), in float32 at least."""
         a, b = self._terms(x)
         if state is not None:
             check_state(state, (x.shape[0], self.d_model))
             # Eq. (4): h_t = a_t h_{t-1} + b_t; before the first step h is zero
-            b = a * state[0] + b
-        return b.to(x.dtype), (b,)
+            b = torch.cat([a[:, :1] * state[0][:, None] + b[:, :1], b[:, 1:]], 1)
+        h = linear_scan(a, b)
+        return h.to(x.dtype), (h[:, -1],)
 
     def introspect(self, x: Float[Tensor, "B T D"]) -> dict[str, Tensor]:
         """Return, each (B, T, D): "kept", the factor a_t, "added", the term that is added, and "states", h_t."""

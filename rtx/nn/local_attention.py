@@ -58,18 +58,29 @@ class LocalAttention(nn.Module):
         seen = self._attend(*(each.flatten(0, 1) for each in (q, k, v, mask))).unflatten(0, q.shape[:2])
         return self._join(seen.transpose(1, 2).flatten(2, 3)[:, :, :T])
 
-    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """Read one position of a stream. The state has the keys and values in view, (B, W, K) each at most."""
-        q, k, v = self._project(x[:, None])
-        k, v = k.squeeze(1), v.squeeze(1)  # (B, 1, K)
+    def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
+        """Read a piece of a stream. The state has the keys and values in view, (B, W, K) each at most."""
+        outputs = []
+        for piece in x.split(self.window, 1):  # a query then has at most 2 W scores
+            y, state = self._read(piece, state)
+            outputs.append(y)
+        assert state is not None
+        return torch.cat(outputs, 1), state
+
+    def _read(self, x: Tensor, state: State | None) -> tuple[Tensor, State]:
+        """Read at most W positions."""
+        q, k, v = self._project(x)
+        k, v, T = k.squeeze(1), v.squeeze(1), x.shape[1]  # (B, T, K)
         if state is not None:
             check_state(state, *[(x.shape[0], None, k.shape[-1])] * 2)
             k, v = (torch.cat(both, 1) for both in zip(state, (k, v), strict=True))
             # an exported program leaves the length open, so it must not depend on whether a position leaves the window
-            kept = torch.arange(torch.sym_max(k.shape[1] - self.window, 0), k.shape[1], device=x.device)
+            kept = torch.arange(torch.sym_max(k.shape[1] - self.window - T + 1, 0), k.shape[1], device=x.device)
             k, v = k.index_select(1, kept), v.index_select(1, kept)
-        seen = self._attend(rotate(q, k.shape[1] - 1), rotate(k)[:, None], v[:, None])
-        return self._join(seen).squeeze(1), (k, v)
+        S = k.shape[1]
+        mask = self._visible(T, S, x.device) if T > 1 else None  # one position sees all that is kept
+        seen = self._attend(rotate(q, S - T), rotate(k)[:, None], v[:, None], mask)
+        return self._join(seen), (k, v) if T == 1 else (k[:, -self.window :], v[:, -self.window :])
 
     def weights(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B H T T"]:
         """Return the attention weights of `forward`, without dropout. They are zero outside the window."""

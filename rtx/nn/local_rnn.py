@@ -15,7 +15,7 @@ from rtx.nn.ops.local_rnn import local_rnn
 from rtx.nn.ops.local_rnn.torch import window_states
 from rtx.nn.recurrent import CELLS
 from rtx.nn.streaming import State, check_state
-from rtx.nn.validate import check_choice, check_positive, check_sequence, check_step
+from rtx.nn.validate import check_choice, check_positive, check_sequence
 
 LARGEST_WINDOW = 4096  # each position costs M steps; the papers have at most 9
 
@@ -64,24 +64,36 @@ class LocalRNN(nn.Module):
         names = ("states", "memories")[: CELLS[self.cell].parts]
         return {name: torch.stack(part, 2) for name, part in zip(names, parts, strict=True)}
 
-    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """Read one position of a stream.
+    def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
+        """Read a piece of a stream.
 
-        The new position belongs to M windows. One window ends here, and M - 1 windows continue. The state is a tuple
+        Each position belongs to M windows. One window ends there, and M - 1 windows continue. The state is a tuple
         with one tensor (B, M-1, D): the hidden states of the windows that continue. The newest window, which has read
         one position, is first. An LSTM has a second tensor of this shape, with the memories c.
         """
-        check_step("x", x, self.d_model)
+        check_sequence("x", x, self.d_model)
         if state is None:
             state = self._after_zeros(x.shape[0])
         else:
             check_state(state, *[(x.shape[0], self.window - 1, self.d_model)] * CELLS[self.cell].parts)
-        before = tuple(F.pad(part, (0, 0, 1, 0)) for part in state)  # a new window begins here with a zero state
-        from_input = F.linear(x, self.weight_ih_l0, self.bias_ih_l0)[:, None]
-        from_state = F.linear(before[0], self.weight_hh_l0, self.bias_hh_l0)  # (B, M, gates · D)
-        # Eq. (2)-(3), one step of all M windows; the oldest ends
-        after = CELLS[self.cell].step(from_input, from_state, before)
-        return after[0][:, -1], tuple(part[:, :-1] for part in after)
+        first, state = self._steps(x[:, : self.window], state)
+        if x.shape[1] <= self.window:
+            return first, state
+        # The other windows lie in the piece. Those that continue at its end began in its last M - 1 positions.
+        _, state = self._steps(x[:, x.shape[1] - self.window + 1 :], state)
+        return torch.cat([first, self(x)[:, self.window :]], 1), state
+
+    def _steps(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        """Read one position after the other, all M windows of a position together."""
+        outputs = []
+        for from_input in F.linear(x, self.weight_ih_l0, self.bias_ih_l0).unbind(1):
+            before = tuple(F.pad(part, (0, 0, 1, 0)) for part in state)  # a new window begins here with a zero state
+            from_state = F.linear(before[0], self.weight_hh_l0, self.bias_hh_l0)  # (B, M, gates · D)
+            # Eq. (2)-(3), one step of all M windows; the oldest ends
+            after = CELLS[self.cell].step(from_input[:, None], from_state, before)
+            outputs.append(after[0][:, -1])
+            state = tuple(part[:, :-1] for part in after)
+        return torch.stack(outputs, 1), state
 
     def _weights(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         return self.weight_ih_l0, self.weight_hh_l0, self.bias_ih_l0, self.bias_hh_l0

@@ -18,9 +18,9 @@ from rtx.nn.validate import check_count, check_positive
 
 
 class SegmentAttention(MultiHeadAttention):
-    """Attention in one segment of at most S positions. `step` starts a new segment after every S positions.
+    """Attention in one segment of at most S positions. After S positions of a stream a new segment begins.
 
-    `forward` reads one segment and does not check its length: `CharacterTransformer` cuts the text.
+    `forward` and `read` read positions of one segment and do not check this: `CharacterTransformer` cuts the text.
 
     A state is (keys, values, count): those of the last positions, (B, H, P, K) with P at most S, and how many positions
     of the segment have been read.
@@ -30,17 +30,17 @@ class SegmentAttention(MultiHeadAttention):
         super().__init__(d_model, heads, dropout)
         self.segment = check_positive("segment", segment)
 
-    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """Read one position of a stream."""
-        (q, k, v), count = self.project(x[:, None]), 0
+    def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
+        """Read a piece of a segment."""
+        (q, k, v), count = self.project(x), 0
         if state is not None:
             check_state(state, *[(x.shape[0], self.heads, None, k.shape[-1])] * 2, None)
             *before, count = state
             check_place(count, self.segment)
             k, v = (torch.cat(both, 2) for both in zip(before, (k, v), strict=True))
-        (k, v), mask = last_seen((k, v), count + 1, self.segment)
-        y = self.join(self.attend(q, k, v, mask)).squeeze(1)
-        return y, (k, v, (count + 1) % self.segment)
+        end = count + x.shape[1]
+        (k, v), mask = last_seen((k, v), end, self.segment)
+        return self.join(self.attend(q, k, v, mask)), (k, v, end % self.segment)
 
 
 class SegmentMemory(nn.Module):
@@ -53,8 +53,8 @@ class SegmentMemory(nn.Module):
 
     A state is (inputs, keys, values, count), where `count` positions of the segment have been read. The inputs,
     (B, P, D), are those of the last P positions: the memory, as far as there is one, and the `count` positions of the
-    segment. P is at most M + S. The keys and values, (B, H, P', K), belong to the first P' of the inputs; `step`
-    computes the others.
+    segment. P is at most M + S. The keys and values, (B, H, P', K), belong to the first P' of the inputs. They are kept
+    for pieces of one position; other pieces leave them out.
 
     Args:
         attention: the attention to use.
@@ -72,31 +72,34 @@ class SegmentMemory(nn.Module):
 
         Args:
             x: a sequence, or its continuation.
-            state: what `after` or `step` returned for all that came before; None at the start.
+            state: what `read` returned for all that came before; None at the start.
         """
         past, count = self._visible(state, x)
         queries, context, mask = self._segments(x, past, count)
         y = self.attention(queries, mask, context)  # (B · C, S, D)
         return y.unflatten(0, (x.shape[0], -1)).flatten(1, 2)[:, count : count + x.shape[1]]
 
-    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """Read one position of a stream."""
-        present = x[:, None]
-        past, keys, values, count = self._checked(state, present)
+    def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
+        """Read a piece of a stream, of any length."""
+        return self._step(x, state) if x.shape[1] == 1 else (self(x, state), self._after(x, state))
+
+    def _step(self, x: Float[Tensor, "B 1 D"], state: State | None) -> tuple[Float[Tensor, "B 1 D"], State]:
+        """Read one position, and compute only the keys and values that are not known yet."""
+        past, keys, values, count = self._checked(state, x)
         if torch.is_grad_enabled() and count == 0:  # keys of the segment before would lead gradients into the memory
             past, keys, values = past.detach(), keys[:, :, :0], values[:, :, :0]
-        inputs = torch.cat([past, present], 1)
-        q, k, v = self.attention.project(present, inputs[:, keys.shape[2] :])  # those that have no keys yet
+        inputs = torch.cat([past, x], 1)
+        q, k, v = self.attention.project(x, inputs[:, keys.shape[2] :])  # those that have no keys yet
         keys, values = torch.cat([keys, k], 2), torch.cat([values, v], 2)
         seen, most = self.memory + count + 1, self.memory + self.segment
         (inputs, keys, values), mask = last_seen((inputs, keys, values), seen, most)
-        y = self.attention.join(self.attention.attend(q, keys, values, mask)).squeeze(1)
+        y = self.attention.join(self.attention.attend(q, keys, values, mask))
         return y, (inputs, keys, values, (count + 1) % self.segment)
 
-    def after(self, x: Float[Tensor, "B T D"], state: State | None = None) -> State:
+    def _after(self, x: Float[Tensor, "B T D"], state: State | None) -> State:
         """Return the state after `x`, from the state before it. A full segment becomes the memory of the next one."""
         past, count = self._visible(state, x)
-        _, keys, values, _ = self._checked(None, x)  # empty: `step` computes them from the inputs
+        _, keys, values, _ = self._checked(None, x)  # empty: `_step` computes them from the inputs
         inputs, count = torch.cat([past, x], 1), count + x.shape[1]
         if count < self.segment:
             return inputs, keys, values, count

@@ -1,13 +1,13 @@
 """The state of a stream: what a model remembers between two steps.
 
-A model that reads one position at a time returns a state with each output and takes it back with the next input. A
-state is a tuple. Its parts can be of three kinds: tensors, whose first axis is the batch; whole numbers, which count
-positions; and other states. Before the first position, the state is `None`. A step does not modify the state that it
+A module that reads a sequence piece by piece returns a state with each piece and takes it back with the next. A state
+is a tuple. Its parts can be of three kinds: tensors, whose first axis is the batch; whole numbers, which count
+positions; and other states. Before the first position, the state is `None`. Reading does not modify the state that it
 receives, so you can use the same state again.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import torch
 from jaxtyping import Float, Int
@@ -18,14 +18,14 @@ WHOLE = (int, torch.SymInt)  # the second is a number that an exported program l
 
 
 class Streaming(Protocol):
-    """A module that can read one position at a time.
+    """A module that can read a sequence piece by piece.
 
-    A `step` may compute its output without a call of `forward`. The module's own forward hooks then do not fire, but
+    `read` may compute its output without a call of `forward`. The module's own forward hooks then do not fire, but
     those of the linear layers inside do.
     """
 
-    def step(self, x: Float[Tensor, "B D"], state: Any = None) -> tuple[Float[Tensor, "B D"], Any]:
-        """Read one position; return its output and the next state."""
+    def read(self, x: Float[Tensor, "B T D"], state: Any = None) -> tuple[Float[Tensor, "B T D"], Any]:
+        """Read the next T positions; return their outputs and the next state."""
         ...
 
 
@@ -64,31 +64,23 @@ def split(state: State | None, parts: int) -> State:
     return found
 
 
-def step_through(
-    layers: Iterable[nn.Module], x: Float[Tensor, "B D"], state: State | None
-) -> tuple[Float[Tensor, "B D"], State]:
-    """Read one position through a stack of layers, each with its part of the state."""
-    layers, after = list(layers), []
-    for layer, part in zip(layers, split(state, len(layers)), strict=True):
-        x, part = cast(Streaming, layer).step(x, part)
-        after.append(part)
-    return x, tuple(after)
-
-
 def read_through(
-    layers: Iterable[Callable[..., Any]], x: Float[Tensor, "B T D"], state: State | None, dropout: nn.Module
+    layers: Iterable[nn.Module | Callable[..., Any]],
+    x: Float[Tensor, "B T D"],
+    state: State | None,
+    dropout: nn.Module | None = None,
 ) -> tuple[Float[Tensor, "B T D"], State]:
-    """Read several positions through a stack of recurrent layers, with dropout between the layers.
+    """Read positions through a stack of layers, each with its part of the state.
 
     Args:
-        layers: each maps (x, its state) to (y, its next state).
+        layers: each has a `read`, or maps (x, its state) to (y, its next state) when called.
         x: the positions.
         state: the state of the whole stack.
         dropout: applied between two layers.
     """
     layers, after = list(layers), []
     for i, (layer, part) in enumerate(zip(layers, split(state, len(layers)), strict=True)):
-        x, part = layer(dropout(x) if i else x, part)
+        x, part = getattr(layer, "read", layer)(dropout(x) if i and dropout else x, part)
         after.append(part)
     return x, tuple(after)
 

@@ -25,7 +25,6 @@ from rtx.models import (
     rnnsearch,
 )
 from rtx.nn.linear_recurrence import RGLRU
-from rtx.nn.local_attention import LocalAttention
 from rtx.tasks.build import SequenceModel, hyperparameter_names
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")]
@@ -176,13 +175,13 @@ TOO_SMALL: list[tuple[str, dict[str, int]]] = [
     ("transformer-xl", {"memory": 1}),  # and a segment of 2
     ("r-transformer", {"window": 1}),
     ("tcn", {"kernel": 1}),
-    ("local", {"window": 2}),
+    ("griffin", {"window": 2, "layers": 3}),
 ]
 
 
 @pytest.mark.parametrize(("name", "sizes"), TOO_SMALL)
 def test_a_size_with_which_no_two_examples_differ_is_refused(name: str, sizes: dict[str, int]) -> None:
-    model = LocalAttention(8, 2, **sizes) if name == "local" else small(name, **sizes)
+    model = small(name, **sizes)
     with pytest.raises(ValueError, match=f"^model: .*{next(iter(sizes))}"):
         export_step(model, torch.randn(2, 8))
 

@@ -5,6 +5,7 @@ import io
 import pytest
 import torch
 from oracles import assert_same, gradients, stream
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from rtx.models import MODELS, CausalModel, EncoderDecoder, rnnsearch
@@ -177,3 +178,38 @@ def test_a_bad_step_is_refused(small_model):
     ):
         with pytest.raises(ValueError, match=message):
             model.step(x)
+
+
+class Calls(TorchDispatchMode):
+    """Count the operations of torch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.count += 1
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        ("r-transformer", {"heads": 2, "window": 4}),
+        ("transformer", {"heads": 2}),
+        ("transformer-xl", {"heads": 2, "segment": 16, "memory": 16}),
+        ("character-transformer", {"heads": 2, "segment": 1000}),
+        ("tcn", {}),
+        ("griffin", {"heads": 2, "window": 1000}),
+    ],
+)
+@torch.no_grad()
+def test_all_positions_of_a_piece_are_read_in_parallel(name, sizes):
+    model, counts = MODELS[name](8, layers=3, **sizes).eval(), []
+    for T in (64, 128):
+        x, counter = torch.randn(1, 40 + T, 8), Calls()
+        _, state = model.read(x[:, :40])
+        with counter:
+            model.read(x[:, 40:], state)
+        counts.append(counter.count)
+    assert counts[1] < 1.5 * counts[0]

@@ -63,7 +63,7 @@ def test_introspect_returns_the_four_terms_of_the_equation_and_the_weights(segme
 
 def test_introspect_on_a_continuation_has_the_columns_of_the_memory():
     xl, x = layer(segment=3, memory=4), torch.randn(1, 11, 6, dtype=torch.float64)
-    whole, later = xl.introspect(x), xl.introspect(x[:, 7:], xl.after(x[:, :7]))
+    whole, later = xl.introspect(x), xl.introspect(x[:, 7:], xl.read(x[:, :7])[1])
     for name, part in later.items():
         assert part.shape == (1, 2, 4, 5 + 4)  # memory 2 … 5, one position of the segment, four new ones
         torch.testing.assert_close(part, whole[name][:, :, 7:, 2:], rtol=0, atol=1e-12)
@@ -129,9 +129,9 @@ def flops(run, *arguments: object) -> int:
 
 def test_a_step_does_not_project_all_distances():
     xl, x = layer(d_model=64, segment=256, memory=0), torch.randn(1, 200, 64, dtype=torch.float64)
-    _, state = stream(xl, x[:, :1], xl.step(x[:, 0], xl.after(x[:, 1:]))[1])
+    _, state = xl.read(x[:, :1], xl.read(x[:, :1], xl.read(x[:, 1:])[1])[1])
     projection = 2 * 201 * 64 * 64
-    assert flops(xl.step, x[:, 0], state) < projection / 4
+    assert flops(xl.read, x[:, :1], state) < projection / 4
 
 
 def test_a_sequence_shorter_than_a_segment_costs_no_whole_segment():

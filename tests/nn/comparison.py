@@ -43,11 +43,11 @@ def assert_near(found: Sequence[Tensor], expected: Sequence[Tensor], tolerance: 
 
 def stream(layer: Any, x: Tensor, state: Any = None) -> Tensor:
     """Return the outputs for x (B, T, D) if the layer reads one position at a time."""
-    rows = []
-    for x_t in x.unbind(1):
-        y, state = layer.step(x_t, state)
-        rows.append(y)
-    return torch.stack(rows, 1)
+    outputs = []
+    for x_t in x.split(1, 1):
+        y, state = layer.read(x_t, state)
+        outputs.append(y)
+    return torch.cat(outputs, 1)
 
 
 class Largest(TorchDispatchMode):

@@ -54,8 +54,8 @@ def test_a_closed_gate_keeps_the_state_and_gradients_stay_finite():
     torch.nn.init.zeros_(model.recurrence_gate.weight)
     torch.nn.init.constant_(model.recurrence_gate.bias, -1000)  # r = 0, so a = 1
     state = (torch.randn(2, 6, dtype=torch.float64),)
-    y, _ = model.step(torch.randn(2, 6, dtype=torch.float64), state)
-    torch.testing.assert_close(y, state[0], rtol=0, atol=1e-10)
+    y, _ = model.read(torch.randn(2, 1, 6, dtype=torch.float64), state)
+    torch.testing.assert_close(y[:, 0], state[0], rtol=0, atol=1e-10)
     x = torch.randn(2, 5, 6, dtype=torch.float64, requires_grad=True)
     model(x).sum().backward()
     assert all(p.grad.isfinite().all() for p in [x, *model.parameters()])
@@ -65,7 +65,7 @@ def test_the_state_is_float32_in_half_precision():
     """In bfloat16 a decay of .999 would be 1, and the state would never decay."""
     torch.manual_seed(0)
     model = RGLRU(64).to(torch.bfloat16)
-    y, (h,) = model.step(torch.randn(2, 64, dtype=torch.bfloat16))
+    y, (h,) = model.read(torch.randn(2, 1, 64, dtype=torch.bfloat16))
     assert y.dtype == torch.bfloat16 and h.dtype == torch.float32
     kept = model.introspect(torch.randn(1, 3, 64, dtype=torch.bfloat16))["kept"]
     assert kept.max() < 1 and (kept.to(torch.bfloat16) == 1).any()

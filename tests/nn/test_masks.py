@@ -102,7 +102,7 @@ def test_an_empty_sequence_has_the_context_zero(impl, scored):
 LAYERS = {
     "causal": lambda x: MultiHeadAttention(8, 2)(x),
     "masked": lambda x: MultiHeadAttention(8, 2)(x, causal_mask(T)),
-    "one step": lambda x: MultiHeadAttention(8, 2).step(x[:, 0])[0],
+    "one step": lambda x: MultiHeadAttention(8, 2).read(x[:, :1])[0],
     "source": lambda x: (layer := CrossAttention(8, 2))(x, layer.encode(x, torch.ones(2, T, dtype=torch.bool))),
     "local": lambda x: LocalAttention(8, 2, 3)(x),
 }

@@ -26,8 +26,8 @@ def test_a_stream_of_a_brick_that_no_model_has_equals_the_whole_sequence(make):
 
 def test_the_state_of_local_attention_stops_growing():
     layer, state = LocalAttention(8, 2, 4).double(), None
-    for t, x_t in enumerate(numbers(2, 9, 8).unbind(1)):
-        _, state = layer.step(x_t, state)
+    for t, x_t in enumerate(numbers(2, 9, 8).split(1, 1)):
+        _, state = layer.read(x_t, state)
         assert [part.shape for part in state] == [(2, min(t + 1, 4), 4)] * 2
 
 
