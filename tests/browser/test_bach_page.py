@@ -118,11 +118,25 @@ def test_the_model_goes_on_from_the_border_and_repeats_its_draws(tab: Tab, tmp_p
     assert costs(tab) == drawn
 
 
-def corner(tab: Tab, frame: float) -> tuple[float, float]:
-    """Where the border before a frame is held, in the window."""
+def corner(tab: Tab, frame: float, down: int = 12) -> tuple[float, float]:
+    """Where the border before a frame is held, so far down in the picture, in the window."""
     box = tab.locator("canvas").bounding_box()
     assert box
-    return box["x"] + place(tab, 1, 60)["x"] + (box["width"] - 42) * (frame - 1) / T, box["y"] + 12
+    return box["x"] + place(tab, 1, 60)["x"] + (box["width"] - 42) * (frame - 1) / T, box["y"] + down
+
+
+def test_a_drag_moves_the_border_over_its_whole_height_and_changes_no_note(tab: Tab, tmp_path: Path) -> None:
+    show(tab, tmp_path, begin=10)
+    for start, end, cursor in ((9.5, 6.5, "ew-resize"), (9.5, 3.5, "pointer")):
+        tab.mouse.move(*corner(tab, start, 120))
+        expect(tab.locator("canvas")).to_have_css("cursor", cursor)
+        tab.mouse.down()
+        tab.mouse.move(*corner(tab, end, 120))
+        tab.mouse.up()
+        expect(tab.locator(SENTENCE)).to_contain_text("1 to 6 ")
+        expect(tab.locator(SENTENCE)).not_to_contain_text("changed")
+    tab.mouse.click(*corner(tab, 6.5, 120))  # a press that does not move is a click, also on the border
+    expect(tab.locator(SENTENCE)).to_contain_text("changed")
 
 
 def test_temperature_leaves_the_scale_of_costs(tab: Tab, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import { turntable } from "./sound.js";
 import { sigmoid } from "./tensor.js";
 
 const RULER = 26, ARCS = 24, ROW = 6, GAP = 26, STRIP = 60, BELOW = 40; // pixels, from above
+const NEAR = 6, STILL = 4; // pixels: a press this near to the border takes hold of it; a click moves at most so far
 const LEAST = 4, KEPT = 4000; // frames of a passage that counts as copied; frames that a reader keeps
 
 /** What a frame costs in nats: the sum over its keys. */
@@ -61,9 +62,10 @@ export function copies(frames) {
 export function show(page) {
   const { lowest, author, most, switches } = page.data, base = framesOf(page.data.tune), T = base.length, usual = range(base, 6);
   const model = load(page.data.network, page.weights), readers = {};
-  let seen = [], frames = [], copied = [], place, strip, played = "", borderIsHeld = false;
+  let seen = [], frames = [], copied = [], place, strip, played = "", pressed, isDrag, borderIsHeld = false;
 
   const border = () => Math.min(T, Math.max(1, page.state.begin - 1)); // the first frame that the model writes, from 0
+  const isBorder = (x, y) => y < RULER || Math.abs(x - place.x(border())) < NEAR;
   const offOf = (state) => model.layers.filter(({ kind }) => state[kind] === false).map(({ name }) => name);
 
   // The state's edits are numbers: 88 t + key + 1 for a note that was added, and minus that for one taken away.
@@ -88,12 +90,14 @@ export function show(page) {
     told: () => told(page.state.frame - 1, page.state.note - lowest),
     hint: "Drag the border: the model writes what is right of it. Bars: what each frame costs the model. Box: the chosen frame.",
     point(x, y) {
+      picture.element.style.cursor = borderIsHeld || isBorder(x, y) ? "ew-resize" : "";
       const t = place.frame(x), key = place.key(y);
       return t >= 0 && t < T && key <= place.high && told(t, key < place.low ? undefined : key);
     },
     grab(x, y, first) {
-      if (first) borderIsHeld = y < RULER;
-      if (borderIsHeld) return { begin: Math.min(T + 1, Math.max(2, Math.round((x - LEFT) / place.across) + 1)) };
+      if (first) [pressed, isDrag, borderIsHeld] = [[x, y], y < RULER, isBorder(x, y)];
+      isDrag ||= Math.hypot(x - pressed[0], y - pressed[1]) > STILL;
+      if (isDrag && borderIsHeld) return { begin: Math.min(T + 1, Math.max(2, Math.round((x - LEFT) / place.across) + 1)) };
     },
     key(name) {
       const { frame, note } = page.state;
@@ -110,7 +114,8 @@ export function show(page) {
   }, { passive: false });
   picture.element.onclick = ({ offsetX: x, offsetY: y }) => {
     const t = place.frame(x), key = place.key(y);
-    if (t < 0 || t >= T || borderIsHeld || key > place.high) return;
+    borderIsHeld = false;
+    if (t < 0 || t >= T || isDrag || key > place.high) return;
     page.set(key < place.low ? { frame: t + 1 } : toggled(t, key));
   };
 
