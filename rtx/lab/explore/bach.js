@@ -212,12 +212,13 @@ export function show(page) {
     const off = Object.keys(switches).filter((kind) => !state[kind]).map((kind) => switches[kind]).join(" and ");
     const who = `${border() > 1 ? `Frames 1 to ${border()} are` : "Frame 1 is"} ${author}'s${begin > T ? "" : ", the rest is the model's"}`;
     const changed = edits.length ? `; notes that you changed: ${edits.length}` : "";
-    const nats = (name) => (seen.slice(1).reduce((sum, one) => sum + one[name], 0) / (T - 1)).toFixed(2);
-    const costs = `A frame costs the model ${nats("cost")} nats on average`;
+    const original = seen.slice(1, border()); // no others: with a layer off, the model writes another tune
+    const nats = (name) => (original.reduce((sum, one) => sum + one[name], 0) / original.length).toFixed(2);
     const whole = off ? ` without ${off}, and ${nats("whole")} with nothing switched off` : "";
+    const costs = original.length ? ` Left of the border, a frame costs the model ${nats("cost")} nats on average${whole}.` : "";
     const repeats = copied.map(({ at, source, length }) =>
       ` Frames ${at + 1}–${at + length} repeat ${source + 1}–${source + length}.`);
-    return `${who}${changed}. ${costs}${whole}.${repeats.join("")}`;
+    return `${who}${changed}.${costs}${repeats.join("")}`;
   }
 
   return (state) => {
