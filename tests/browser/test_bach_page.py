@@ -34,8 +34,8 @@ def small_model() -> SequenceModel:
     return model
 
 
-def show(tab: Tab, folder: Path, **state: object) -> None:
-    page = explore.bach(ROLL, small_model(), frame_seconds=8)
+def show(tab: Tab, folder: Path, roll: np.ndarray = ROLL, **state: object) -> None:
+    page = explore.bach(roll, small_model(), frame_seconds=8)
     page.set(**state)
     tab.add_init_script(KEEP_TONES)
     tab.goto(page.save(folder / "bach.html").as_uri())
@@ -153,6 +153,18 @@ def test_a_drag_moves_the_border_over_its_whole_height_and_changes_no_note(tab: 
         expect(tab.locator(SENTENCE)).not_to_contain_text("changed")
     tab.mouse.click(*corner(tab, 6.5, 120))  # a press that does not move is a click, also on the border
     expect(tab.locator(SENTENCE)).to_contain_text("changed")
+
+
+def test_a_narrow_page_has_wide_frames_and_follows_the_cursor(tab: Tab, tmp_path: Path) -> None:
+    tab.set_viewport_size({"width": 390, "height": 800})
+    show(tab, tmp_path, np.tile(ROLL, (4, 1)))
+    for key, frame in (("End", 4 * T), ("Home", 1)):
+        tab.locator("canvas").press(key)
+        left, seen, width = tab.locator(".pictures").evaluate(
+            "box => [box.scrollLeft, box.clientWidth, box.scrollWidth]"
+        )
+        across = (width - 42) / (4 * T)
+        assert across > 9.5 and left - across < 34 + across * (frame - 1) < left + seen
 
 
 def test_temperature_leaves_the_scale_of_costs(tab: Tab, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import { turntable } from "./sound.js";
 import { sigmoid } from "./tensor.js";
 
 const RULER = 26, ARCS = 24, ROW = 6, GAP = 26, STRIP = 60, BELOW = 40; // pixels, from above
+const FRAME = 10; // pixels: the least width of a frame
 const NEAR = 6, STILL = 4; // pixels: a press this near to the border takes hold of it; a click moves at most so far
 const LEAST = 4, KEPT = 4000; // frames of a passage that counts as copied; frames that a reader keeps
 
@@ -62,7 +63,7 @@ export function copies(frames) {
 export function show(page) {
   const { lowest, author, most, switches } = page.data, base = framesOf(page.data.tune), T = base.length, usual = range(base, 6);
   const model = load(page.data.network, page.weights), readers = {};
-  let seen = [], frames = [], copied = [], place, strip, played = "", pressed, isDrag, borderIsHeld = false;
+  let seen = [], frames = [], copied = [], place, strip, played = "", chosen, pressed, isDrag, borderIsHeld = false;
 
   const border = () => Math.min(T, Math.max(1, page.state.begin - 1)); // the first frame that the model writes, from 0
   const isBorder = (x, y) => y < RULER || Math.abs(x - place.x(border())) < NEAR;
@@ -190,7 +191,7 @@ export function show(page) {
   function draw() {
     const { state } = page, [low, high] = range(frames, 1), keys = [Math.min(usual[0], low), Math.max(usual[1], high)];
     const tall = ROW * (keys[1] - keys[0] + 1), isSwitched = offOf(state).length > 0;
-    const { pen, width } = picture.begin(RULER + ARCS + tall + GAP + STRIP + BELOW, LEFT + 5 * T);
+    const { pen, width } = picture.begin(RULER + ARCS + tall + GAP + STRIP + BELOW, LEFT + FRAME * T);
     place = places({ y: RULER + ARCS, width, height: tall }, T, keys);
     strip = axes(pen, page, { ...place.box, y: place.box.y + tall + GAP, height: STRIP }, {
       x: [0.5, T + 0.5], y: [0, most], up: "nats", across: "frame",
@@ -206,6 +207,14 @@ export function show(page) {
     drawCells(pen, state);
     drawCursor(pen, page, place, table.frame("tune"));
     put(player, plays() ? "■ Stop" : `▶ Play from frame ${state.frame}`);
+  }
+
+  /** Bring a newly chosen frame into view, on a page that is scrolled. */
+  function follow(frame) {
+    if (frame === chosen) return;
+    chosen = frame;
+    const box = picture.element.parentElement, x = place.x(frame - 1) - box.scrollLeft;
+    if (x < -place.across || x > box.clientWidth) box.scrollLeft += x - box.clientWidth / 2;
   }
 
   function sentence({ begin, edits, ...state }) {
@@ -230,6 +239,7 @@ export function show(page) {
     onwards.textContent = `Continue from frame ${Math.max(2, state.frame)}`;
     again.disabled = state.begin > T;
     draw();
+    follow(state.frame);
     if (plays() && String(frames) !== played) playFrom(table.frame("tune")); // with the notes that the tune has now
     played = String(frames);
     return sentence(state);
