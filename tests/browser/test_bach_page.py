@@ -72,6 +72,19 @@ def test_costs_are_those_of_torch_also_with_layers_off(tab: Tab, tmp_path: Path)
     assert costs(tab) == [torchs(ROLL, 0, 1), torchs(ROLL)]
 
 
+def test_many_frames_are_read_in_several_pictures(tab: Tab, tmp_path: Path) -> None:
+    changed = np.tile(ROLL, (3, 1))
+    show(tab, tmp_path, changed, begin=3 * T + 1)
+    tab.get_by_label("LocalRNN").click()
+    tab.evaluate("window.drawn = 0; addEventListener('rtx-drawn', () => drawn++)")
+    tab.locator("canvas").press("Home")
+    tab.locator("canvas").press("Space")
+    changed[0, 60 - 21] = 1
+    for off in ([0], []):
+        expect(tab.locator(SENTENCE)).to_contain_text(f"{torchs(changed, *off):.2f}")
+    assert tab.evaluate("drawn") >= 3 * T // 8
+
+
 def test_a_click_and_the_keyboard_change_a_note_and_the_link_keeps_it(tab: Tab, tmp_path: Path) -> None:
     show(tab, tmp_path, **ALONE)
     picture = tab.locator("canvas")

@@ -11,7 +11,7 @@ import { sigmoid } from "./tensor.js";
 const RULER = 26, ARCS = 24, ROW = 6, GAP = 26, STRIP = 60, BELOW = 40; // pixels, from above
 const FRAME = 10; // pixels: the least width of a frame
 const NEAR = 6, STILL = 4; // pixels: a press this near to the border takes hold of it; a click moves at most so far
-const LEAST = 4, KEPT = 4000; // frames of a passage that counts as copied; frames that a reader keeps
+const LEAST = 4, KEPT = 4000, AT_ONCE = 8; // frames: of a copied passage, that a reader keeps, that it reads at once
 
 /** What a frame costs in nats: the sum over its keys. */
 const frameCost = (logits, frame) =>
@@ -23,15 +23,17 @@ const chance = (seed, frame, key) => ((Math.sin(12.9898 * seed + 78.233 * frame 
 /**
  * A reader of tunes, with the layers in `off` switched off. It keeps what it has read as a tree, so that a tune which
  * begins like an earlier one costs only what is new. `frameOf(t, expected)` gives a frame, which may depend on the logits
- * that the model expects. Returns each frame with these logits and its cost.
+ * that the model expects. Returns each frame with these logits and its cost. It reads AT_ONCE new frames, so that a
+ * picture does not wait; the frames after them are those of the last tune, and are `late`.
  */
 function reader(model, off) {
-  let tree = plant(), known = new Map();
+  let tree = plant(), known = new Map(), tune = [];
   return (count, frameOf) => {
     if (known.size > KEPT) [tree, known] = [plant(), new Map()];
-    let node = -1, logits;
-    return Array.from({ length: count }, (_, t) => {
+    let node = -1, logits, left = tune.length ? AT_ONCE : Infinity;
+    return tune = Array.from({ length: count }, (_, t) => {
       const frame = frameOf(t, logits), expected = logits, place = `${node} ${frame}`;
+      if (left < 0 || (!known.has(place) && !left--)) return { ...tune[t], late: true };
       if (!known.has(place)) {
         node = grow(tree, frame, node);
         known.set(place, { node, logits: read(model, tree, [node], { off })[0] });
@@ -63,7 +65,7 @@ export function copies(frames) {
 export function show(page) {
   const { lowest, author, most, switches } = page.data, base = framesOf(page.data.tune), T = base.length, usual = range(base, 6);
   const model = load(page.data.network, page.weights), readers = {};
-  let seen = [], frames = [], copied = [], place, strip, played = "", chosen, pressed, isDrag, borderIsHeld = false;
+  let seen = [], frames = [], copied = [], place, strip, played = "", chosen, later, pressed, isDrag, borderIsHeld = false;
 
   const border = () => Math.min(T, Math.max(1, page.state.begin - 1)); // the first frame that the model writes, from 0
   const isBorder = (x, y) => y < RULER || Math.abs(x - place.x(border())) < NEAR;
@@ -232,16 +234,20 @@ export function show(page) {
 
   return (state) => {
     const heard = (off, frameOf) => (readers[off] ??= reader(model, off))(T, frameOf);
-    const switched = heard(offOf(state), frameOf), whole = heard([], (t) => switched[t].frame);
+    const off = offOf(state), switched = heard(off, frameOf), whole = off.length ? heard([], (t) => switched[t].frame) : switched;
     seen = switched.map((one, t) => ({ ...one, whole: whole[t].cost }));
     frames = seen.map(({ frame }) => frame);
     copied = copies(frames);
     onwards.textContent = `Continue from frame ${Math.max(2, state.frame)}`;
     again.disabled = state.begin > T;
+    clearTimeout(later);
+    later = [switched, whole].some((tune) => tune.at(-1).late) && setTimeout(page.draw, 16);
     draw();
     follow(state.frame);
-    if (plays() && String(frames) !== played) playFrom(table.frame("tune")); // with the notes that the tune has now
-    played = String(frames);
+    if (!later && String(frames) !== played) {
+      played = String(frames);
+      if (plays()) playFrom(table.frame("tune")); // with the notes that the tune has now
+    }
     return sentence(state);
   };
 }
