@@ -81,6 +81,12 @@ def test_the_keyboard_stays_on_the_letter_that_it_wrote(tab: Tab, tmp_path: Path
     assert tab.evaluate("document.activeElement.parentElement.className") == "next"
 
 
+def test_of_an_empty_text_only_the_likeliest_letters_are_said(tab: Tab, tmp_path: Path) -> None:
+    opened(tab, tmp_path, "")
+    said = str(tab.locator(".sentence").text_content())
+    assert "undefined" not in said and said.count("%") == len(MODELS)
+
+
 def test_a_full_text_is_said_and_no_longer_written_on(tab: Tab, tmp_path: Path) -> None:
     opened(tab, tmp_path, "a" * (LONGEST - 5), temperature=1)
     tab.get_by_role("button", name="GRU: write on").click()

@@ -102,7 +102,7 @@ export function show(page) {
   function told({ next, changes }, name, letters) {
     if (!next) return `${name}: reading …`;
     const best = strongest(next), likeliest = `${name}: “${printed(symbols[best])}” (${percent(next[best])})`;
-    if (!changes?.length) return likeliest;
+    if (!changes || !letters.length) return likeliest;
     const most = strongest(changes), far = sum(changes.slice(0, -FAR)) / (sum(changes) || 1);
     return `${likeliest}, most from “${printed(letters[most])}” ${changes.length - most} back, far ${percent(far)}`;
   }
