@@ -1,5 +1,6 @@
 """The page of a sentence: predictions and shades are torch's, models write on, and a text can be read in part."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -57,18 +58,23 @@ def letters(tab: Tab) -> str:
     return str(tab.locator(".letters").first.text_content())
 
 
-def test_a_model_writes_the_likeliest_letters_and_nothing_moves(tab: Tab, tmp_path: Path) -> None:
-    opened(tab, tmp_path, "The value", temperature=0)
+def test_a_model_writes_the_likeliest_letters_in_its_own_row_and_nothing_moves(tab: Tab, tmp_path: Path) -> None:
+    opened(tab, tmp_path, "The value of", temperature=0, read=9)
     button = tab.get_by_role("button", name="R-Transformer: write on", exact=True)
     place = button.bounding_box()
     button.click()
     model, expected = pretrained(MODELS["R-Transformer"]), [SYMBOLS.index(letter) for letter in "The value"]
     with torch.no_grad():
-        for _ in range(20):
+        for _ in range(60):
             expected.append(int(model(torch.tensor([expected]))[0, -1].argmax()))
-    expect(tab.locator(".letters").first).to_have_text("".join(SYMBOLS[i] for i in expected), use_inner_text=False)
-    tab.wait_for_function(DONE)
+    lines = ["The value of", "The value of", "".join(SYMBOLS[i] for i in expected)]
+    expect(tab.locator(".line")).to_have_text(lines, use_inner_text=False)
     assert button.bounding_box() == place
+    button.click()
+    expect(tab.locator(".line")).to_have_text(["The value of"] * 3, use_inner_text=False)
+    button.click()
+    tab.get_by_role("button", name="Read the whole text").click()
+    expect(tab.locator(".line")).to_have_text(["The value of"] * 3, use_inner_text=False)
 
 
 def test_the_keyboard_stays_on_the_letter_that_it_wrote(tab: Tab, tmp_path: Path) -> None:
@@ -88,8 +94,10 @@ def test_of_an_empty_text_only_the_likeliest_letters_are_said(tab: Tab, tmp_path
 
 
 def test_a_full_text_is_said_and_no_longer_written_on(tab: Tab, tmp_path: Path) -> None:
-    opened(tab, tmp_path, "a" * (LONGEST - 5), temperature=1)
+    opened(tab, tmp_path, "a" * (LONGEST - 1))
     tab.get_by_role("button", name="GRU: write on").click()
+    expect(tab.locator("output").first).to_have_text(re.compile("^.$"))
+    tab.locator(".next button").first.click()
     expect(tab.locator(".sentence")).to_contain_text(str(LONGEST))
     assert len(letters(tab)) == LONGEST
     expect(tab.get_by_role("button", name="GRU: write on")).to_be_disabled()
