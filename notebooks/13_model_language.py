@@ -18,7 +18,7 @@ from rtx.lab import explore
 explore.sentence("The name of a method is ")
 
 # %% [markdown]
-# **Try.** (1) Press "Write on" of the R-Transformer three times. (2) Reset, and do the same with the [GRU](../docs/glossary.md#gru-lstm). (3) Choose the preset "Bracket". Which model expects the bracket to close? (The R-Transformer, with 49 %; the others have 4 and 0.5 %.)
+# **Try.** (1) Press "Write on" of each model, and compare what they write. (Press it twice for another text.) (2) Choose the preset "Bracket". Which model expects the bracket to close? (The R-Transformer, with 49 %; the others have 4 and 0.5 %.)
 #
 # Is such a model *good*? A table of counts predicts text, too, and so does a compressor.
 #
