@@ -34,7 +34,7 @@ class Report:
         elif kind == "start":
             self._header(facts)
         elif kind == "progress" and not self.bar:
-            print(_line(facts), flush=True)
+            print(_line(facts, self.start.get("metric", "")), flush=True)
         elif kind == "trained" and not self.brief:
             print(f"training ended after {facts['epochs']} epochs; testing the weights of the best epoch", flush=True)
 
@@ -83,8 +83,10 @@ class Report:
         _say("test", f"{run.test:.4g}  {facts['metric']}, {direction}; best epoch {run.epoch}")
         self._compared_with()
         if others:
-            spread = f"{others[0]:.4g} to {others[-1]:.4g}, median {median(others):.4g}"
-            _say("ledger", f"{spread}; other runs of this row, with any settings: {len(others)}")
+            found = f"{others[0]:.4g}"
+            if others[1:]:
+                found += f" to {others[-1]:.4g}, median {median(others):.4g}"
+            _say("ledger", f"{found}; other runs of this row on these data, with any settings: {len(others)}")
         _say("checkpoint", str(checkpoint))
         _say("result", str(path))
         for word, command in zip(("next", "or"), facts["next"], strict=True):
@@ -95,8 +97,9 @@ def _say(name: str, text: str) -> None:
     print(printable(f"{name:<12}{text}"), flush=True)
 
 
-def _line(facts: dict[str, Any]) -> str:
-    scores = "".join(f"  {key} {facts[key]:.4g}" for key in ("loss", "validation") if facts[key] is not None)
+def _line(facts: dict[str, Any], metric: str) -> str:
+    units = {"loss": "", "validation": f" {metric}"}  # often not the same
+    scores = "".join(f"  {key} {facts[key]:.4g}{unit}" for key, unit in units.items() if facts[key] is not None)
     left = f"{'at most' if facts['may_end_early'] else 'about'} {duration(facts['seconds_left'])} left"
     place = f"epoch {facts['epoch']}/{facts['epochs']}  step {facts['step']}/{facts['steps']}"
     minutes, seconds = divmod(facts["seconds"], 60)

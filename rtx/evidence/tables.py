@@ -85,8 +85,9 @@ def machine(result: Result) -> str | None:
 
 def rows(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) -> list[Row]:
     """Return a line for each group of `cells`, averaged over seeds; "not run" if the ledger has no run of a row."""
-    found = cells(recipe, ledger, variant)
-    return [_line(recipe, model, group) for model, groups in found.items() for group in groups or [[]]]
+    found = [(model, runs) for model, groups in cells(recipe, ledger, variant).items() for runs in groups or [[]]]
+    score = next((_score(runs[0]) for _, runs in found if runs), "")
+    return [_line(recipe, model, runs, score) for model, runs in found]
 
 
 class Overview(NamedTuple):
@@ -129,8 +130,9 @@ def overview(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) 
         return first.scale == "full", own, first.budget is None, len(runs), validation
 
     found = {model: max(groups, key=order, default=[]) for model, groups in per_model.items()}
-    lines = [_line(recipe, model, runs) for model, runs in found.items()]
     first = next((runs[0] for runs in found.values() if runs), None)
+    metric = _score(first) if first else task.metric
+    lines = [_line(recipe, model, runs, metric) for model, runs in found.items()]
     scores: dict[str, dict[int, float]] = defaultdict(dict)  # rows with other data are not compared
     for place, (model, runs) in enumerate(found.items()):
         if runs and first and (runs[0].scale, runs[0].budget) == (first.scale, first.budget):
@@ -138,7 +140,6 @@ def overview(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) 
             scores[data][place] = round(mean(run.test for run in runs), 3)
     top = max if task.test_best == "max" else min
     best = {place for of in scores.values() if len(of) > 1 for place in of if of[place] == top(of.values())}
-    metric = next(iter(first.details), first.metric) if first else task.metric
     direction = DIRECTION[task.test_best if first else task.best]
     return Overview(lines, best, f"{metric}, {direction}")
 
@@ -168,9 +169,22 @@ def chosen(groups: Sequence[list[Result]], best: Callable[..., list[Result]]) ->
     return reduce(of_two, groups)
 
 
-def _line(recipe: Recipe, model: str, runs: Sequence[Result]) -> Row:
+def _score(run: Result) -> str:
+    """Return what `test` is."""
+    return next(iter(run.details), run.metric)
+
+
+def _line(recipe: Recipe, model: str, runs: Sequence[Result], score: str) -> Row:
+    """Return a line. It names what differs from the table: another score, or other data than the paper's."""
     paper = printed(recipe, model)
-    return row(paper, runs) if runs else Row(model, paper, "not run")
+    if not runs:
+        return Row(model, paper, "not run")
+    line, first = row(paper, runs), runs[0]
+    if _score(first) != score:
+        line = line._replace(ours=f"{line.ours} {_score(first)}")
+    if first.data != recipe.models[model].get("task", recipe.task):
+        line = line._replace(variant=f"{line.variant}, {first.data}")
+    return line
 
 
 def row(paper: str, runs: Sequence[Result]) -> Row:

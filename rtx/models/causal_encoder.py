@@ -95,5 +95,6 @@ def _hidden(name: str, mask: Tensor) -> Tensor:
     if mask.dtype == torch.bool:
         return mask
     if not mask.is_floating_point() or (has_values(mask) and not bool(((mask == 0) | (mask == -torch.inf)).all())):
-        raise ValueError(f"{name}: expected bool, or 0 and -inf, got {mask.dtype} with other values")
+        found = f"{mask.dtype} with other values" if mask.is_floating_point() else mask.dtype
+        raise ValueError(f"{name}: expected bool, or floating-point 0 and -inf, got {found}")
     return mask == -torch.inf

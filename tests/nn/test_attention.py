@@ -72,6 +72,9 @@ def test_a_context_shorter_than_the_queries_needs_a_mask():
     with pytest.raises(ValueError, match="^context: .*5.*3"):
         attention(x, None, x[:, :3])
     assert attention(x, torch.ones(5, 3, dtype=torch.bool), x[:, :3]).shape == x.shape
+    for wrong in ("context", torch.randn(1, 9, 6), torch.randn(2, 9, 8)):
+        with pytest.raises(ValueError, match="^context: "):
+            attention(x, None, wrong)
 
 
 @pytest.mark.parametrize(
