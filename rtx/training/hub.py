@@ -4,14 +4,32 @@ import json
 from pathlib import Path
 from typing import Any, Self
 
-from huggingface_hub import ModelHubMixin, constants, hf_hub_download
+from huggingface_hub import ModelCard, ModelHubMixin, constants, hf_hub_download
 from torch import Tensor, nn
 
 from rtx.training.checkpoint import load_checkpoint, read_card, save_checkpoint
 from rtx.training.files import write_whole
 
+TOLD = ("hyperparameters", "recipe", "variant", "scale", "seed", "epoch", "data", "test_metric", "test", "commit")
+# without a licence: which one is possible depends on the data
+README = """---
+library_name: rtx
+tags: [rtx]
+---
 
-class Pretrained(nn.Module, ModelHubMixin, library_name="rtx", license="mit", tags=["rtx"]):
+# {model}, trained on {task}
+
+{facts}
+
+```python
+from rtx.training.hub import Pretrained
+
+network = Pretrained.from_pretrained("folder or name on the Hub").network
+```
+"""
+
+
+class Pretrained(nn.Module, ModelHubMixin):
     """A network with its card. A folder holds both as `model.safetensors`, and the card once more as `config.json`.
 
     `Pretrained.of(checkpoint).save_pretrained(folder)` writes the folder for a run's `best.safetensors`.
@@ -37,6 +55,11 @@ class Pretrained(nn.Module, ModelHubMixin, library_name="rtx", license="mit", ta
         save_checkpoint(save_directory / constants.SAFETENSORS_SINGLE_FILE, self.network, **self.card)
         card = json.dumps(self.card, indent=2, sort_keys=True) + "\n"
         write_whole(save_directory / constants.CONFIG_NAME, card.encode())
+
+    def generate_model_card(self, **_: Any) -> ModelCard:
+        """Return the README of the folder."""
+        facts = "\n".join(f"- {name}: {self.card[name]}" for name in TOLD if name in self.card)
+        return ModelCard(README.format(model=self.card["model"], task=self.card["task"], facts=facts))
 
     @classmethod
     def _from_pretrained(cls, *, model_id: str, **options: Any) -> Self:

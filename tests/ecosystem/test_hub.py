@@ -42,6 +42,8 @@ def test_the_checkpoint_of_a_run_has_recipe_data_and_metrics(tmp_path: Path, mon
     (best,) = tmp_path.rglob("best.safetensors")
     Pretrained.of(best).save_pretrained(tmp_path / "hub")
     card = Pretrained.from_pretrained(tmp_path / "hub").card
+    readme = (tmp_path / "hub" / "README.md").read_text()
+    assert str(card["test"]) in readme and "squared error" in readme and "license" not in readme
     assert [card[key] for key in ("recipe", "model", "data", "metric", "epoch")] == [
         *("tiny", "gru", "tiny", "squared error", 1)
     ]
