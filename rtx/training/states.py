@@ -86,10 +86,13 @@ def refuse_another(checkpoint: dict[str, Any], card: dict[str, Any], precision: 
     saved = checkpoint["rtx"]
     now, then = card | {"precision": precision}, saved["card"] | {"precision": saved["precision"]}
     changed = sorted(key for key in now.keys() | then.keys() if now.get(key) != then.get(key))
+    if "data_sha256" in changed:
+        data = now.get("path", now["task"])
+        changes = f"the data of {data if isinstance(data, str) else ', '.join(data)} have changed since this run began"
+        raise CannotGoOn(f"resume: {changes}; restore them, or train again in another folder for --runs")
     if changed:
-        old, new = ({key: one.get(key) for key in changed} for one in (then, now))
-        begun = f"resume: this run began with {old}, but now it is {new}"
-        raise CannotGoOn(f"{begun}; use the former values, or another folder for --runs")
+        differ = ", ".join(f"{key}: {then.get(key)} before, {now.get(key)} now" for key in changed)
+        raise CannotGoOn(f"resume: {differ}; use the former values, or another folder for --runs")
     had = checkpoint["epoch"] + (checkpoint["batches"] > 0)  # an epoch that has begun counts
     if epochs is not None and had > epochs:
         few = f"epochs: expected at least {had}, because the run has had so many, got {epochs}"

@@ -227,7 +227,7 @@ def test_own_text_goes_from_a_file_to_a_continuation(story, command, unit):
     code, _, err = command("evaluate", checkpoint)
     assert code == 2 and err.count("\n") == 1
     code, _, err = command(*train, "--resume")
-    assert code == 2 and err.splitlines()[-1].startswith("rtx: ")
+    assert code == 2 and err.splitlines()[-1].startswith("rtx: resume: ") and story in err and "{" not in err
     Path(story).unlink()
     code, _, err = command("evaluate", checkpoint)
     assert code == 2 and story in err

@@ -151,7 +151,7 @@ def test_a_run_does_not_go_on_with_other_data(recipe, tiny_task, run, monkeypatc
     monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, sha256=lambda: "a" * 64))
     run(recipe.plan("gru"), epochs=1)
     monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, sha256=lambda: "b" * 64))
-    with pytest.raises(CannotGoOn, match="^resume: .*data_sha256.*a{64}.*b{64}"):
+    with pytest.raises(CannotGoOn, match="^resume: .*tiny"):
         run(recipe.plan("gru"), resume=True)
 
 
