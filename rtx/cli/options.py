@@ -36,9 +36,11 @@ def own_files(recipe: str, texts: list[str] | None, midi: list[str] | None) -> l
     """Return the one setting of all a user's own files, which only the recipes text and music read."""
     if (texts and recipe != "text") or (midi and recipe != "music"):
         raise ValueError(f"recipe: expected text with --text, or music with --midi, got {recipe!r}")
-    if "" in [*(texts or []), *(midi or [])]:  # an unset variable of a shell; normpath would make it this folder
-        raise ValueError("text, midi: expected a file or a folder, got an empty name")
-    files = [os.path.normpath(path) for path in [*(texts or []), *(midi or [])]]  # songs/ and songs are one run
+    given = [*(texts or []), *(midi or [])]
+    if lost := [path for path in given if not os.path.exists(os.path.expanduser(path))]:  # "" is an unset variable
+        option = "--text" if texts else "--midi"
+        raise FileNotFoundError(f"{option}: expected a file or a folder, but {lost[0]!r} does not exist")
+    files = [os.path.normpath(path) for path in given]  # songs/ and songs are one run
     return [f"path={dumps(files, ensure_ascii=False) if files[1:] else files[0]}"] if files else []
 
 

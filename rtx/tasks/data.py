@@ -116,8 +116,9 @@ def own_files(path: str | Path | Sequence[str], endings: Sequence[str]) -> list[
             inside = [one for one in inside if not any(part.startswith(".") for part in one.relative_to(place).parts)]
         files = [one for one in inside if one.is_file()]  # reading a device may never end
         if not files:
-            wanted = f"a file, or a folder with {' or '.join(endings)} files, got {given} (in {Path.cwd()})"
-            raise FileNotFoundError(f"path: expected {wanted}")
+            wanted = f"{' or '.join(endings)} file"
+            odd = f"has no {wanted}" if place.is_dir() else "is no file" if place.exists() else "does not exist"
+            raise FileNotFoundError(f"{given} {odd} (in {Path.cwd()}); expected a file, or a folder with a {wanted}")
         found |= dict.fromkeys(files)
     return [*found]
 
