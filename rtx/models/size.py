@@ -26,7 +26,7 @@ def parameter_bytes(make: Callable[..., nn.Module], limit: int = LIMIT, **hyperp
             raise OverflowError("overflow")
 
     sizes = ", ".join(f"{name} = {value}" for name, value in hyperparameters.items())
-    refused = f"expected at most {limit / 2**30:g} GiB of parameters in {MOST:,} tensors, got more with {sizes}"
+    refused = f"model: expected at most {limit / 2**30:g} GiB of parameters in {MOST:,} tensors, got more with {sizes}"
     handle = register_module_parameter_registration_hook(add)
     try:
         with torch.device("meta"):

@@ -83,7 +83,8 @@ def build(task: str | Task, model: str, **hyperparameters: Any) -> nn.Module:
     if missing:
         raise ValueError(f"hyper-parameters of {model}: missing {', '.join(missing)}")
     make = partial(_make, task, model)
-    parameter_bytes(make, **hyperparameters)
+    read = {"vocabulary": task.inputs} if task.texts else {}
+    parameter_bytes(lambda vocabulary=0, **sizes: make(**sizes), **read, **hyperparameters)
     return make(**hyperparameters)
 
 

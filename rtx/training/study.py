@@ -126,7 +126,6 @@ class SharedStudy:
         except (optuna.TrialPruned, Exploded) as error:
             state = TrialState.PRUNED if isinstance(error, optuna.TrialPruned) else TrialState.FAIL
             notes = {"error": str(error)}
-            log.warning("%s: %s", trial.params, error)
         finally:
             with self.alone():
                 if trial.number in [running.number for running in self._trials(TrialState.RUNNING)]:

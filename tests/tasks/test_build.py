@@ -42,6 +42,11 @@ def test_a_model_with_one_prediction_per_sequence_is_refused_for_a_task_per_step
         (("add", "gru"), {"d_modle": 4}, "hyper-parameter of gru: 'd_modle' is unknown, .*did you mean 'd_model'"),
         (("add", "feed-forward-attention"), {"inputs": 3}, "feed-forward-attention: 'inputs' is unknown"),
         (("add", "feed-forward-attention"), {"pooling": "max"}, "pooling: 'max' is unknown"),
+        (
+            (rtx.TASKS["text"](unit="sub-words", vocabulary=10**9), "gru"),
+            {"d_model": 8},
+            "^model: .*vocabulary = 10{9},",
+        ),
     ],
 )
 def test_unknown_missing_and_bad_arguments_are_refused(arguments, keywords, message):

@@ -58,7 +58,9 @@ def test_the_best_score_is_first_and_of_equal_scores_the_one_after_fewer_epochs(
     assert [trial.user_attrs["epoch"] for trial in finished(study)] == expected
 
 
-def test_runs_that_explode_and_impossible_combinations_have_their_reasons_and_the_others_go_on(recipe, tmp_path):
+def test_runs_that_explode_and_impossible_combinations_have_their_reasons_and_the_others_go_on(
+    recipe, tmp_path, caplog
+):
     values = {"heads": [3, 2], "learning_rate": [1e30, 1e-2, -1], "optimizer": ["sgd"]}
     sweep = Sweep(recipe, "r-transformer", values, "pre", epochs=1, runs=tmp_path)
     assert len(sweep.left(sweep.open().study)) == 6
@@ -74,6 +76,7 @@ def test_runs_that_explode_and_impossible_combinations_have_their_reasons_and_th
     assert "heads" in impossible[3, 1e-2] and "3" in impossible[3, 1e-2]
     assert "learning_rate" in impossible[2, -1] and "-1" in impossible[2, -1]
     assert not sweep.left(study) and len(sweep.run(**CPU).trials) == 6  # none is tried again
+    assert "heads" not in caplog.text  # the command prints the reasons at its end
 
 
 def test_data_that_are_missing_are_no_fault_of_the_run(sweep, tiny_task, monkeypatch):
