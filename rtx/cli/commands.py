@@ -1,9 +1,10 @@
 """The `rtx` command: list, data, train, sweep, evaluate, generate, score, translate, table, ledger, class."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from rtx.cli.classroom import class_app
 from rtx.cli.generate import generate
@@ -14,7 +15,24 @@ from rtx.cli.train import train_
 from rtx.cli.translate import evaluate_, translate_
 from rtx.training.recipe import recipe_names
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="R-Transformer and its family.")
+
+class Verbs(TyperGroup):
+    """The commands. The error of a wrong value also says what was given."""
+
+    def invoke(self, *context: Any) -> Any:
+        """Run the command that was typed."""
+        try:
+            return super().invoke(*context)
+        except typer.BadParameter as error:
+            from pydantic import ValidationError  # half a second
+
+            if isinstance(error.__cause__, ValidationError):
+                given, message = repr(error.__cause__.errors()[0]["input"]), error.message.removeprefix("Value error, ")
+                error.message = message if given in message else f"{message}, got {given}"
+            raise
+
+
+app = typer.Typer(cls=Verbs, no_args_is_help=True, pretty_exceptions_enable=False, help="R-Transformer and its family.")
 data_app = typer.Typer(no_args_is_help=True, help="The benchmark data: fetch them, or check what is there.")
 app.add_typer(data_app, name="data")
 app.add_typer(ledger_app, name="ledger")

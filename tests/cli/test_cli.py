@@ -164,9 +164,19 @@ def test_two_interrupts_at_once_end_the_command_quietly(tmp_path, delay):
     assert process.returncode in (130, -signal.SIGINT) and told.count("\n") <= 1  # shells show both as 130
 
 
-def test_a_seed_beyond_the_largest_is_named_with_it(command):
-    done = command("train", "mnist", "gru", "--seed", 20 * "9")
-    assert done.returncode == 2 and "'--seed'" in done.stderr and "4294967295" in done.stderr
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        (f"train mnist gru --seed {20 * '9'}", ["'--seed'", "4294967295", 20 * "9"]),
+        ("train mnist gru --seed -1", ["'--seed'", "'-1'"]),
+        ("train mnist gru --epochs 0", ["'--epochs'", "'0'"]),
+        ("generate none --temperature nan", ["'--temperature'", "'nan'"]),
+        ("list foo", ["'kind'", "'foo'"]),
+    ],
+)
+def test_a_value_that_an_option_refuses_is_named_with_it(command, line, named):
+    done = command(*line.split())
+    assert done.returncode == 2 and all(word in done.stderr for word in named) and "Value error" not in done.stderr
 
 
 @pytest.mark.parametrize(
