@@ -90,7 +90,11 @@ def check(name: DataName) -> None:
     found = data.check(name)
     for one in found:
         typer.echo(f"{one.state}  {one.path or one.file.path.name}")
-    raise typer.Exit(0 if all(one.state == "verified" for one in found) else 1)
+    if all(one.state == "verified" for one in found):
+        return
+    places = " and ".join(map(str, data.folders()))
+    typer.echo(f"rtx: looked in {places}; to get the files, type: rtx data fetch {name}", err=True)
+    raise typer.Exit(1)
 
 
 app.command("train", epilog="Example: rtx train nottingham r-transformer --epochs 2 --set learning_rate=1e-3")(train_)

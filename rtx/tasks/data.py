@@ -66,8 +66,12 @@ def fetch(name: str) -> dict[str, Path]:
 
 def check(name: str) -> list[Found]:
     """Return what is there of a data set, where, and whether it is right. Nothing is downloaded."""
-    folders = [folder for folder in (_own_folder(), cache_folder()) if folder]
-    return [_look(file, folders) for file in DATASETS[check_choice("data set", name, DATASETS)]]
+    return [_look(file, folders()) for file in DATASETS[check_choice("data set", name, DATASETS)]]
+
+
+def folders() -> list[Path]:
+    """Return the folders that a file is looked for in, in this order."""
+    return [folder for folder in (_own_folder(), cache_folder()) if folder]
 
 
 def sha256(name: str) -> str:

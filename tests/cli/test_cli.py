@@ -138,6 +138,15 @@ for line in {lines}:
     assert found == [f"{code} False False" for code in "00" + 16 * "2"]
 
 
+def test_the_folders_of_missing_data_and_the_command_that_fetches_them_are_named(command, tmp_path, monkeypatch):
+    monkeypatch.setenv("RTX_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("RTX_DATA", str(tmp_path))
+    done = command("data", "check", "nottingham")
+    assert done.returncode == 1 and done.stdout == "missing  Nottingham.mat\n"
+    for named in (f"{tmp_path} ", f"{tmp_path / 'cache'};", "rtx data fetch nottingham"):
+        assert named in done.stderr
+
+
 def test_the_package_finds_its_names_when_they_are_used():
     code = "import rtx, sys; assert 'torch' not in sys.modules and 'LSTM' not in dir(rtx) and 'TCN' in dir(rtx)"
     subprocess.run([sys.executable, "-c", code], check=True)
