@@ -1,5 +1,7 @@
 """`rtx sweep`."""
 
+import shlex
+import sys
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -84,6 +86,9 @@ def sweep_(
             raise ChildProcessError("no run came to its end, so none is chosen")
         if test:
             _test_best(sweep, study, results, epochs, left())
+        elif not sweep.left(study):
+            typer.echo(printable(f"best        {as_typed_together(finished(study)[0].params)}"))
+            typer.echo(printable(f"test it     {shlex.join(['rtx', *sys.argv[1:], '--test'])}"))
     except Stopped as stop:
         how_to_go_on(stop, resume=True)  # the same command always goes on
 
@@ -119,7 +124,7 @@ def _print(study: "Study") -> None:
 
     for trial in finished(study):
         epoch = f"epoch {trial.user_attrs['epoch']}"
-        typer.echo(printable(f"{trial.value:>10.4f}  {epoch:<10}{as_typed_together(trial.params)}"))
+        typer.echo(printable(f"{trial.value:>10.5g}  {epoch:<10}{as_typed_together(trial.params)}"))
     for trial in ended(study):
         if "error" in trial.user_attrs:
             typer.echo(printable(f"    failed  {as_typed_together(trial.params)}: {trial.user_attrs['error']}"))

@@ -94,6 +94,8 @@ class Sweep:
                 raise optuna.TrialPruned(str(error)) from error
             folder = run_folder(plan, self.seed, self.runs)
             how = training | {"precision": self.precision, "max_seconds": seconds()}
+            if tell := training.get("tell"):  # the variant's name lacks the values that the recipe has anyway
+                how["tell"] = lambda kind, facts: tell(kind, facts | {"variant": as_typed_together(point)})
             with lock_folder(folder):
                 done = fit(plan, self.seed, folder, self.epochs, has_checkpoint(folder), **how)
             return done.validation, {"epoch": done.epoch}

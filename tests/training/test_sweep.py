@@ -192,9 +192,14 @@ def test_a_run_that_others_took_for_dead_is_recorded_from_its_end(recipe, tmp_pa
     assert "run 0" in caplog.text
 
 
-def test_the_ledger_has_the_best_run_its_command_and_all_that_was_tried(recipe, tmp_path):
+def test_the_ledger_has_the_best_run_its_command_and_all_that_was_tried(recipe, tmp_path, capsys):
     places = ["--runs", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]
     values = ["--set", "learning_rate=1e30,1e-3,1e-2", "--set", "slide=False"]
+    main(["sweep", "tiny", "gru", *values, "--epochs", "1", *places])
+    told = capsys.readouterr().out.splitlines()
+    assert "run learning_rate=0.01 slide=false" in told  # also what is the recipe's own
+    assert "learning_rate=0.01 " in told[-2] and f"rtx sweep tiny gru --set {values[1]} " in told[-1]
+    assert told[-1].endswith(" --test")
     main(["sweep", "tiny", "gru", *values, "--epochs", "1", "--test", *places])
     (run,) = read_results("tiny", tmp_path / "results")
     assert run.command == "rtx train tiny gru --seed 0 --epochs 1 --set learning_rate=0.01 --set slide=false"
