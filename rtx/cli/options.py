@@ -32,10 +32,12 @@ Checkpoint = Annotated[Path, typer.Argument(help="best.safetensors of a run.", e
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
 
-def own_files(recipe: str, texts: list[str] | None, midi: list[str] | None) -> list[str]:
+def own_files(recipe: str, texts: list[str] | None, midi: list[str] | None, set_: list[str] | None = None) -> list[str]:
     """Return the one setting of all a user's own files, which only the recipes text and music read."""
     if (texts and recipe != "text") or (midi and recipe != "music"):
         raise ValueError(f"recipe: expected text with --text, or music with --midi, got {recipe!r}")
+    if (texts or midi) and (paths := [one for one in set_ or [] if one.startswith("path=")]):
+        raise ValueError(f"--set: expected no path with --text or --midi, got {paths[0]!r}")
     given = [*(texts or []), *(midi or [])]
     if lost := [path for path in given if not os.path.exists(os.path.expanduser(path))]:  # "" is an unset variable
         option = "--text" if texts else "--midi"

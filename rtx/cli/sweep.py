@@ -69,7 +69,7 @@ def sweep_(
     for point in product(*given.values()):
         loaded.check_names(model, variant, scale.value, dict(zip(given, point, strict=True)))
     values = loaded.sweep_values(variant, scale.value) | given
-    values |= {key: [value] for key, value in map(parse_setting, options.own_files(recipe, texts, midi))}
+    values |= {key: [value] for key, value in map(parse_setting, options.own_files(recipe, texts, midi, set_))}
 
     from rtx.training.survival import Stopped  # Lightning and Optuna take seconds to import: only here
     from rtx.training.sweep import Sweep, finished

@@ -52,7 +52,7 @@ def train_(
     """
     check_choice("precision", precision, PRECISIONS)
     seconds = parse_time(max_time)
-    settings = [*(set_ or []), *options.own_files(recipe, texts, midi)]
+    settings = [*(set_ or []), *options.own_files(recipe, texts, midi, set_)]
     more = ["--precision", precision] if precision != "32-true" else []
     more += ["--compile"] if compile else []
     plan = load_recipe(recipe).plan(model, variant, dict(map(parse_setting, settings)), scale.value)

@@ -83,6 +83,9 @@ class Recipe:
         changes = {key: value for key, value in given.items() if as_setting(key, before[key]) != as_setting(key, value)}
         name = variant + "".join(f"+{as_setting(key, value)}" for key, value in sorted(changes.items()))
         values |= changes
+        for key, unit in (("vocabulary", "sub-words"), ("least", "words")):
+            if key in given and (other := (before | changes).get("unit", unit)) != unit:
+                raise ValueError(f"{key}: needs unit={unit}, got {given[key]!r} with unit={other}")
         if values.get("carry") and "context" in of_task:  # the state holds what came before
             if given.get("context", 0) != 0:
                 raise ValueError(f"context: expected 0 where a text is carried, got {given['context']!r}")

@@ -129,6 +129,16 @@ def test_folders_and_files_of_the_command_become_the_path(tmp_path, monkeypatch)
         parse_setting(*own_files("text", [os.fsdecode(b"\xff.txt")], None))
     with pytest.raises(ValueError, match="nottingham"):
         own_files("nottingham", ["my.txt"], None)
+    with pytest.raises(ValueError, match="--set: .*path=poems"):
+        own_files("text", ["my.txt"], None, ["unit=words", "path=poems"])
+
+
+@pytest.mark.parametrize(("setting", "unit"), [("vocabulary", "sub-words"), ("least", "words")])
+def test_a_setting_of_another_unit_is_refused(setting, unit):
+    recipe = load_recipe("text")
+    with pytest.raises(ValueError, match=f"^{setting}: .*{unit}.* 500 .*characters"):
+        recipe.plan("gru", overrides={setting: 500})
+    assert recipe.plan("gru", overrides={"unit": unit, setting: 500}).task_arguments == {"unit": unit, setting: 500}
 
 
 @pytest.mark.parametrize(
@@ -217,7 +227,7 @@ def test_own_music_goes_from_files_to_a_tune(songs, command):
 @pytest.mark.parametrize("unit", UNITS)
 def test_own_text_goes_from_a_file_to_a_continuation(story, command, unit):
     train = ("train", "text", "gru", "--text", story, "--scale", "quick", *BRIEF)
-    train += ("--set", f"unit={unit}", "--set", "vocabulary=30")
+    train += ("--set", f"unit={unit}", *(("--set", "vocabulary=30") if unit == "sub-words" else ()))
     code, out, _ = command(*train)
     assert code == 0 and "vocabulary" in out
     (checkpoint,) = Path("runs").rglob("best.safetensors")
