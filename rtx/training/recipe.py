@@ -81,7 +81,8 @@ class Recipe:
         before = {key: one.default for key, one in (SETTINGS | of_task | of_model).items()} | values
         # equal runs have equal names: a value that the row has anyway is not part of the name
         changes = {key: value for key, value in given.items() if as_setting(key, before[key]) != as_setting(key, value)}
-        name = variant + "".join(f"+{as_setting(key, value)}" for key, value in sorted(changes.items()))
+        plain = {key: ",".join(map(str, one)) if isinstance(one, list) else one for key, one in changes.items()}
+        name = variant + "".join(f"+{as_setting(key, value)}" for key, value in sorted(plain.items()))
         values |= changes
         for key, unit in (("vocabulary", "sub-words"), ("least", "words")):
             if key in given and (other := (before | changes).get("unit", unit)) != unit:

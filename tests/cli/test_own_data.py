@@ -124,6 +124,8 @@ def test_folders_and_files_of_the_command_become_the_path(tmp_path, monkeypatch)
     for paths in (["my.txt"], ["a b.txt", 'it"s.txt']):
         (setting,) = own_files("text", paths, None)
         assert parse_setting(setting) == ("path", paths if paths[1:] else paths[0])
+        plan = load_recipe("text").plan("gru", overrides=dict([parse_setting(setting)]))
+        assert plan.variant == f"adam+path={','.join(paths)}"
     assert own_files("music", None, ["songs/"]) == own_files("music", None, ["./songs"]) == ["path=songs"]
     with pytest.raises(ValueError, match="dcff"):
         parse_setting(*own_files("text", [os.fsdecode(b"\xff.txt")], None))
