@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from rtx import __version__
 from rtx.cli.classroom import class_app
 from rtx.cli.generate import generate
 from rtx.cli.ledger import ledger_app, table_
@@ -13,7 +14,7 @@ from rtx.cli.score import score
 from rtx.cli.sweep import sweep_
 from rtx.cli.train import train_
 from rtx.cli.translate import evaluate_, translate_
-from rtx.training.recipe import recipe_names
+from rtx.training.recipe import load_recipe, recipe_names
 
 
 class Verbs(TyperGroup):
@@ -42,9 +43,26 @@ DataName = Annotated[str, typer.Argument(help="A data set; see `rtx list data`."
 Kind = StrEnum("Kind", ["models", "tasks", "recipes", "data"])
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"rtx {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Take the options of the command itself."""
+
+
 @app.command("list", epilog="Example: rtx list models")
 def list_(
-    kind: Annotated[Kind | None, typer.Argument(help="Print only this kind; `models` also prints the sizes.")] = None,
+    kind: Annotated[
+        Kind | None, typer.Argument(help="Print only this kind; models with sizes, recipes with titles.")
+    ] = None,
 ) -> None:
     """List the names of models, tasks, recipes and data."""
     from rtx.models import MODELS, TRANSLATORS, WHOLE
@@ -55,6 +73,9 @@ def list_(
     names = {Kind.models: models, Kind.tasks: TASKS, Kind.recipes: recipe_names(), Kind.data: DATASETS}
     if kind is Kind.models:
         _print_models()
+        return
+    if kind is Kind.recipes:
+        typer.echo("\n".join(f"{name:<24}{load_recipe(name).title}" for name in recipe_names()))
         return
     for title in [kind] if kind else Kind:
         typer.echo(f"{title}  {'  '.join(names[title])}")

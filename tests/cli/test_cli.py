@@ -61,6 +61,10 @@ def test_every_command_explains_its_arguments_and_has_an_example(command):
     assert done.returncode == 0 and "A TOML file of [[runs]]," in done.stdout and "Example: " in done.stdout
 
 
+def test_the_command_has_the_version_of_the_package(command):
+    assert command("--version")[:2] == (0, f"rtx {rtx.__version__}\n")
+
+
 def test_no_name_is_shared_by_models_data_and_training():
     """Else `--set` would have to guess whose it is."""
     settings = {field.name for field in fields(Settings)}
@@ -75,8 +79,11 @@ def test_list_has_names_and_the_sizes_of_models(command):
     out = command("list").stdout
     for word in ("r-transformer", "transformer", "gru", "add", "mnist", "chorales", "nottingham"):
         assert re.search(rf"\b{word}\b", out)
-    only = command("list", "recipes").stdout
-    assert only.split()[0] == "recipes" and "tasks" not in only
+    assert command("list", "tasks").stdout.startswith("tasks  ")
+    titles = command("list", "recipes").stdout.splitlines()
+    assert [tuple(line.split(maxsplit=1)) for line in titles] == [
+        (name, load_recipe(name).title) for name in recipe_names()
+    ]
     out = command("list", "models").stdout
     for name in [*MODELS, *WHOLE, *TRANSLATORS]:
         assert re.search(rf"^{name} .*\n +{re.escape(CARDS[name].paper)}", out, re.MULTILINE), name
