@@ -28,8 +28,20 @@ MaxTime = Annotated[str | None, typer.Option(metavar="HH:MM:SS", help="Save and 
 HOME = {"callback": lambda folder: Path(os.path.expanduser(folder))}  # a shell leaves the ~ of --runs=~/runs
 Runs = Annotated[Path, typer.Option(help="Folder for checkpoints and logs.", **HOME)]
 Results = Annotated[Path, typer.Option(help="The ledger's folder.", **HOME)]
-Checkpoint = Annotated[Path, typer.Argument(help="best.safetensors of a run.", exists=True, dir_okay=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+
+
+def _checkpoint(path: Path) -> Path:
+    """Return the checkpoint in the folder of a run or of `save_pretrained`. A file is returned as it is."""
+    names = ("best.safetensors", "model.safetensors")
+    found = [path / name for name in names if (path / name).is_file()]
+    if path.is_dir() and not found:
+        raise ValueError(f"checkpoint: expected a file, or a folder with {' or '.join(names)}, got {path}")
+    return found[0] if found else path
+
+
+CHECKPOINT = "best.safetensors of a run, or its folder."
+Checkpoint = Annotated[Path, typer.Argument(help=CHECKPOINT, exists=True, callback=_checkpoint)]
 
 
 def own_files(recipe: str, texts: list[str] | None, midi: list[str] | None, set_: list[str] | None = None) -> list[str]:

@@ -326,6 +326,16 @@ def test_a_text_is_scored_as_the_test_split_is(story, command, unit):
     assert command("score", path, odd, "--csv", "scores.csv")[0] == 0 and "udcff" in Path("scores.csv").read_text()
 
 
+@pytest.mark.parametrize("name", ["best.safetensors", "model.safetensors"])
+def test_a_checkpoint_may_be_named_by_its_folder(story, command, name):
+    Path("run").mkdir()
+    code, _, err = command("score", "run", story)
+    assert code == 2 and "checkpoint: " in err and "got run" in err and err.count("\n") == 1
+    path = Path(saved(story, "characters")).rename(f"run/{name}")
+    assert command("score", "run", story)[:2] == command("score", path, story)[:2]
+    assert command("score", "run", story, "--csv", path)[0] == 2 and load_checkpoint(path)
+
+
 def test_without_the_training_text_a_score_has_no_bigram(story, command):
     path = saved(story, "words")
     Path(story).rename("moved.txt")
