@@ -252,7 +252,8 @@ def test_what_cannot_be_generated_is_refused(command, text_model, tmp_path):
     ]:
         done = command("generate", *words_)
         assert re.search(message, done.stderr) and done.stdout == ""
-    assert command("generate", tmp_path / "none").returncode == command("generate", tmp_path).returncode == 2
+    (tmp_path / "empty").mkdir()
+    assert command("generate", tmp_path / "none").returncode == command("generate", tmp_path / "empty").returncode == 2
     with pytest.raises(ValueError, match="vocabulary: expected the model's .* symbols, got 3"):
         next(continue_texts(network, vocabulary("characters", "abc"), ["a"], 3))
     with pytest.raises(ValueError, match="tokens: expected a whole number of at least 1, got 0"):

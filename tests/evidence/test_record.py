@@ -299,7 +299,7 @@ def test_the_checkpoint_of_another_model_is_refused_and_left_alone(recipe, run, 
     last = checkpoint(tmp_path, plan).with_name("last.ckpt")
     before = last.read_bytes()
     wider = replace(plan, hyperparameters={"d_model": 16})
-    with pytest.raises(ValueError, match="^resume: .*'d_model': 8.*'d_model': 16"):
+    with pytest.raises(ValueError, match="^resume: d_model: 8 .*16 "):
         run(wider, resume=True)
     assert last.read_bytes() == before
 
