@@ -1,12 +1,12 @@
 """The `rtx` command: list, data, train, sweep, evaluate, generate, score, translate, table, ledger, class."""
 
 from enum import StrEnum
+from importlib.metadata import version as version_of
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from rtx import __version__
 from rtx.cli.classroom import class_app
 from rtx.cli.generate import generate
 from rtx.cli.ledger import ledger_app, table_
@@ -45,7 +45,7 @@ Kind = StrEnum("Kind", ["models", "tasks", "recipes", "data"])
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"rtx {__version__}")
+        typer.echo(f"rtx {version_of('rtx')}")
         raise typer.Exit
 
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from rtx.nn.initial import uniform_parameter
+from rtx.nn.ops.conditions import replaced
 from rtx.nn.recurrent import CELLS
 from rtx.nn.streaming import State, check_state
 from rtx.nn.validate import check_choice, check_fraction, check_positive, check_sequence
@@ -176,8 +177,12 @@ class MultiChannelRNN(nn.Module):
 
     def _channel_weights(self, states: Tensor, x: Tensor) -> Float[Tensor, "B T C"]:
         # Eq. (6): r tanh(V [h; x])
-        pairs = torch.cat([states, x[:, :, None].expand(*states.shape[:3], -1)], -1)  # [h; x], (B, T, C, H + D)
-        energies = self.attention_r(torch.tanh(self.attention_v(pairs))).squeeze(-1)
+        if replaced(self.attention_v):  # a wrapper such as LoRA: call the layer, do not read its weight
+            mixed = self.attention_v(torch.cat([states, x[:, :, None].expand(*states.shape[:3], -1)], -1))
+        else:  # V [h; x] = V_h h + V_x x. The second term is the same in all channels.
+            v_h, v_x = self.attention_v.weight.split([self.d_hidden, self.d_model], 1)
+            mixed = F.linear(states, v_h) + F.linear(x, v_x)[:, :, None]
+        energies = self.attention_r(torch.tanh(mixed)).squeeze(-1)
         # Eq. (5), in float32 at least. The channels are similar, and V and r learn from their small differences.
         return energies.softmax(-1, dtype=torch.promote_types(energies.dtype, torch.float32)).to(x.dtype)
 
