@@ -497,7 +497,7 @@ for name, groups in tables.cells(load_recipe("multi30k"), Path("../results")).it
 #
 # ## Recap
 #
-# - On our text, only $W_1$ gained clearly. A GRU as large as MC-RNN, at its own best rate, was not far behind it.
+# - On our text, only $W_1$ gained clearly (after 400 updates). A GRU as large as MC-RNN, at its own best rate, was not far behind it.
 # - Blocks and channels without attention: after 400 updates they were ahead of "last state" with $n = 4$, but not clearly with $n = 3$.
 # - Models without attention over channels were as good. But a trained model became worse when we set its weights to equal.
 # - In one trained model, the attention preferred in-degree 1. Whether it chooses phrases is open.

@@ -296,7 +296,7 @@ print("ones modulo 2", (bits.cumsum(0) % 2)[:, 0].int().tolist())
 # The factor of a one is $-1$. But Eq. 3 gives factors between 0 and 1 only. Sarrof et al. (2024) prove: with numbers of finite precision, no stack of such layers, however deep, is right about parity for every length. Grazzi et al.
 # (2025) prove it for more kinds of linear recurrences.
 #
-# **Predict.** In the RG-LRU, we replace the factor of $h_{t-1}$ by $2 a_t - 1$. The added part stays the same. It is still linear. Can it learn parity? Training uses 24 bits.
+# **Predict.** In the RG-LRU, we replace the factor of $h_{t-1}$ by $2 a_t - 1$. The added part stays the same. The layer is still linear. Can it learn parity? Training uses 24 bits.
 
 # %%
 parity = {up_to: shares("parity", f"{up_to} steps") for up_to in (24, 96)}
