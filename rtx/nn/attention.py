@@ -128,14 +128,14 @@ class MultiHeadAttention(Heads):
         T, S = q.shape[-2], k.shape[-2]
         if mask is None and T == 1:  # nothing is hidden from the last position
             return self._attend(q, k, v, None, dropout)
-        if mask is None and T != S:
+        if mask is None and T != S and not self.own_scores:
             mask = causal_mask(T, S, q.device)
         # a NaN or infinity reaches only the queries that may see its position
         k, v, spoilt = contain(k, v, mask)
-        return torch.where(spoilt, math.nan, self._attend(q, k, v, mask, dropout))
+        return torch.where(spoilt[..., -T:, :], math.nan, self._attend(q, k, v, mask, dropout))
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
-        T = q.shape[-2]
+        T, S = q.shape[-2], k.shape[-2]
         if not self.own_scores:
             # Eq. (5) in one call: softmax(q K^T / sqrt(d_k)) V
             if mask is None and T > 1:
@@ -147,7 +147,7 @@ class MultiHeadAttention(Heads):
         outputs = []
         for start in range(0, T, BLOCK):
             block = q[..., start : start + BLOCK, :]
-            end = start + block.shape[-2]  # this block of queries does not see later keys
+            end = S - T + start + block.shape[-2]  # this block of queries does not see later keys
             weights = F.dropout(self.attention_weights(block, k[..., :end, :], None), dropout)
             outputs.append(self.weighted_sum(weights, v[..., :end, :]))
         return torch.cat(outputs, -2)

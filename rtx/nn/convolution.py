@@ -65,7 +65,7 @@ class CausalConv(nn.Module):
             state = (x.new_zeros(x.shape[0], self.past, self.inputs),)
         check_state(state, (x.shape[0], self.past, self.inputs))
         both = torch.cat([state[0], x], 1)  # (B, past + T, inputs)
-        return self._convolve(both), (both[:, x.shape[1] :],)
+        return self._convolve(both), (both[:, x.shape[1] :].clone(),)  # a view would keep the whole piece
 
     def _convolve(self, x: Tensor) -> Tensor:
         """(B, past + T, inputs) → (B, T, outputs)."""

@@ -93,7 +93,7 @@ class RGLRU(nn.Module):
             # Eq. (4): h_t = a_t h_{t-1} + b_t; before the first step h is zero
             b = torch.cat([a[:, :1] * state[0][:, None] + b[:, :1], b[:, 1:]], 1)
         h = linear_scan(a, b)
-        return h.to(x.dtype), (h[:, -1],)
+        return h.to(x.dtype), (h[:, -1].clone(),)  # a view would keep the whole piece
 
     def introspect(self, x: Float[Tensor, "B T D"]) -> dict[str, Tensor]:
         """Return, each (B, T, D): "kept", the factor a_t, "added", the term that is added, and "states", h_t."""

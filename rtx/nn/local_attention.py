@@ -17,6 +17,8 @@ from rtx.nn.position import rotate
 from rtx.nn.streaming import State, check_state
 from rtx.nn.validate import check_fraction, check_positive
 
+LEAST = 64  # positions that are read at a time
+
 
 class LocalAttention(nn.Module):
     """Each position attends to the last `window` positions, itself included. H heads share one key and one value.
@@ -61,14 +63,14 @@ class LocalAttention(nn.Module):
     def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
         """Read a piece of a stream. The state has the keys and values in view, (B, W, K) each at most."""
         outputs = []
-        for piece in x.split(self.window, 1):  # a query then has at most 2 W scores
+        for piece in x.split(max(self.window, LEAST), 1):  # a query then has few scores, at most W more than positions
             y, state = self._read(piece, state)
             outputs.append(y)
         assert state is not None
         return torch.cat(outputs, 1), state
 
     def _read(self, x: Tensor, state: State | None) -> tuple[Tensor, State]:
-        """Read at most W positions."""
+        """Read a few positions."""
         q, k, v = self._project(x)
         k, v, T = k.squeeze(1), v.squeeze(1), x.shape[1]  # (B, T, K)
         if state is not None:

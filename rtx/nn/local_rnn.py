@@ -76,12 +76,15 @@ class LocalRNN(nn.Module):
             state = self._after_zeros(x.shape[0])
         else:
             check_state(state, *[(x.shape[0], self.window - 1, self.d_model)] * CELLS[self.cell].parts)
+        state = tuple(part.to(self.weight_hh_l0) for part in state)  # it may come from autocast
         first, state = self._steps(x[:, : self.window], state)
         if x.shape[1] <= self.window:
             return first, state
         # The other windows lie in the piece. Those that continue at its end began in its last M - 1 positions.
-        _, state = self._steps(x[:, x.shape[1] - self.window + 1 :], state)
-        return torch.cat([first, self(x)[:, self.window :]], 1), state
+        y = local_rnn(x, *self._weights(), self.window, self.cell)
+        if self.window > 1:
+            _, state = self._steps(x[:, x.shape[1] - self.window + 1 :], state)
+        return torch.cat([first, y[:, self.window :]], 1), state
 
     def _steps(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         """Read one position after the other, all M windows of a position together."""

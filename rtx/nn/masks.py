@@ -44,7 +44,7 @@ def contain(
 ) -> tuple[Float[Tensor, "B H S K"], Float[Tensor, "B H S K"], Bool[Tensor, "B _ T 1"]]:
     """Return keys and values with zeros where a position is not finite, and True for the queries that may see one.
 
-    Without a mask, attention is causal with T = S.
+    Without a mask, there is a query at each of the S positions, and it may see those up to its own.
     """
     # a sum is much faster than asking each number; one that overflows counts as not finite, too
     wide = torch.promote_types(k.dtype, torch.float32)

@@ -100,13 +100,11 @@ class SegmentMemory(nn.Module):
         """Return the state after `x`, from the state before it. A full segment becomes the memory of the next one."""
         past, count = self._visible(state, x)
         _, keys, values, _ = self._checked(None, x)  # empty: `_step` computes them from the inputs
-        inputs, count = torch.cat([past, x], 1), count + x.shape[1]
-        if count < self.segment:
-            return inputs, keys, values, count
-        count %= self.segment
+        inputs, read = torch.cat([past, x], 1), count + x.shape[1]
+        count = read % self.segment
         end = inputs.shape[1] - count
-        memory = inputs[:, max(0, end - self.memory) : end].detach()
-        return torch.cat([memory, inputs[:, end:]], 1), keys, values, count
+        begin = max(0, end - self.memory)
+        return torch.cat([inputs[:, begin:end].detach(), inputs[:, end:]], 1), keys, values, count
 
     def introspect(self, x: Float[Tensor, "B T D"], state: State | None = None) -> dict[str, Float[Tensor, "B H T S"]]:
         """Return the four terms of the scores by name, and "weights", the attention weights without dropout.

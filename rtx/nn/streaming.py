@@ -52,7 +52,7 @@ def _form(part: object) -> object:
 def checked_tuple(state: object) -> State:
     """Return the state, after a check that it is a tuple."""
     if not isinstance(state, tuple):
-        raise ValueError(f"state: expected a state that a step of this model returned, got {type(state).__name__}")
+        raise ValueError(f"state: expected a state that this model returned, got {type(state).__name__}")
     return state
 
 

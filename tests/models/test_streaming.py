@@ -28,14 +28,15 @@ def test_a_stream_has_the_gradients_of_the_whole_sequence(small_model):
     assert_same(stream(model, x)[0], model(x), [x, *model.parameters()])
 
 
-def test_reading_in_pieces_equals_reading_at_once(small_model):
+@pytest.mark.parametrize("pieces", [(8, 1, 1, 1, 4), (1, 1, 1, 1, 2, 1, 5, 3), (2, 3, 6, 4)])  # a segment has 4
+def test_reading_in_pieces_equals_reading_at_once(small_model, pieces):
     model, x = small_model().double(), double(2, 19, 8).requires_grad_()
-    first, state = model.read(x[:, :8])
-    second, state = model.read(x[:, 8:9], state)
-    third, state = stream(model, x[:, 9:11], state)
-    fourth, state = model.read(x[:, 11:15], state)
-    last = model(x[:, 15:], state)
-    assert_same(torch.cat([first, second, third, fourth, last], 1), model(x), [x, *model.parameters()])
+    outputs, state = [], None
+    for piece in x[:, : sum(pieces)].split(pieces, 1):
+        y, state = (stream if piece.shape[1] == 1 else type(model).read)(model, piece, state)
+        outputs.append(y)
+    last = model(x[:, sum(pieces) :], state)
+    assert_same(torch.cat([*outputs, last], 1), model(x), [x, *model.parameters()])
 
 
 @torch.no_grad()
@@ -178,6 +179,18 @@ def test_a_bad_step_is_refused(small_model):
     ):
         with pytest.raises(ValueError, match=message):
             model.step(x)
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [("tcn", {}), ("griffin", {"heads": 2, "window": 4}), ("r-transformer", {"window": 4, "heads": 0})],
+)
+@torch.no_grad()
+def test_a_state_of_bounded_size_does_not_keep_the_piece_in_memory(name, sizes):
+    _, state = MODELS[name](8, layers=2, **sizes).read(torch.randn(1, 200, 8))
+    kept: list[int] = []
+    map_state(lambda part: kept.append(part.untyped_storage().nbytes()), state)
+    assert sum(kept) <= 2 * 4 * size(state)
 
 
 class Calls(TorchDispatchMode):

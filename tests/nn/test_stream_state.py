@@ -22,6 +22,8 @@ def test_a_stream_of_a_brick_that_no_model_has_equals_the_whole_sequence(make):
     torch.manual_seed(0)
     brick, x = make().double(), numbers(2, 13, 8)
     torch.testing.assert_close(stream(brick, x), brick(x), rtol=0, atol=1e-10)
+    first, state = brick.read(x[:, :6])
+    torch.testing.assert_close(torch.cat([first, brick.read(x[:, 6:], state)[0]], 1), brick(x), rtol=0, atol=1e-10)
 
 
 def test_the_state_of_local_attention_stops_growing():
