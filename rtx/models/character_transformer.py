@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from rtx.models.backbone import Card, CausalModel
 from rtx.nn import FeedForward, Residual
 from rtx.nn.segment_memory import SegmentAttention, place_in_segment
-from rtx.nn.streaming import State, read_through, split
+from rtx.nn.streaming import State, read_through, readers, split
 from rtx.nn.validate import check_fraction, check_positive
 
 
@@ -98,7 +98,7 @@ class CharacterTransformer(CausalModel):
         before, after, x = split(state, len(self.blocks)), [], self.dropout(x)
         for positions, block, part in zip(self.positions, self.blocks, before, strict=True):
             count = place_in_segment(split(part, 2)[0], self.segment)
-            x, part = read_through(block.children(), x + positions[count : count + x.shape[1]], part)
+            x, part = read_through(readers(block.children()), x + positions[count : count + x.shape[1]], part)
             after.append(part)
         return x, tuple(after)
 

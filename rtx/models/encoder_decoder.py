@@ -15,7 +15,7 @@ from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, Residual, sinusoid
 from rtx.nn.cross_attention import CrossAttention
 from rtx.nn.padding import check_target, read_source, real_positions
 from rtx.nn.recurrent import CELLS
-from rtx.nn.streaming import State, check_state, read_through, split
+from rtx.nn.streaming import State, check_state, read_through, readers, split
 from rtx.nn.validate import check_choice, check_fraction, check_positive, check_tokens
 
 Source = tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"]]
@@ -59,7 +59,7 @@ class Block(nn.Module):
 
     def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
         """Read a piece of a stream."""
-        return read_through(self.children(), x, state)
+        return read_through(readers(self.children()), x, state)
 
     def cross_attention(self) -> CrossAttention:
         """Return the attention to the source of a decoder's block."""
@@ -167,7 +167,9 @@ class EncoderDecoder(Translator):
         check_tokens("tokens", tokens, self.target_vocabulary, 1)
         read, blocks = split(state, 2)
         check_state((read,), None)
-        x, after = read_through(self.decoder, self._embed(self.target_embedding, tokens[:, None], read), blocks)
+        x, after = read_through(
+            readers(self.decoder), self._embed(self.target_embedding, tokens[:, None], read), blocks
+        )
         return self.output(self.decoder_norm(x)).squeeze(1), (read + 1, after)
 
     def _encode(self, source: Tensor, source_lengths: Tensor | None) -> Source:

@@ -14,7 +14,7 @@ from rtx.models.backbone import Card, CausalModel
 from rtx.nn.convolution import CausalConv
 from rtx.nn.linear_recurrence import RGLRU
 from rtx.nn.local_attention import LocalAttention
-from rtx.nn.streaming import State, Streaming, read_through, split
+from rtx.nn.streaming import State, Streaming, read_through, readers, split
 from rtx.nn.validate import check_fraction, check_positive
 
 EXPANSION = 3  # hidden width of the gated network, in widths of the model
@@ -135,7 +135,7 @@ class Griffin(CausalModel):
     def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
         """Read a piece of a stream. The cost of a position stops growing after `window` positions."""
         self.check_input(x)
-        y, state = read_through(self.blocks, x, state)
+        y, state = read_through(readers(self.blocks), x, state)
         return self.norm(y), state
 
 

@@ -12,7 +12,7 @@ from rtx.nn.attention import keys_so_far
 from rtx.nn.convolution import LocalConv
 from rtx.nn.recurrent import CELLS
 from rtx.nn.relative import attention_with
-from rtx.nn.streaming import State, read_through, split
+from rtx.nn.streaming import State, read_through, readers, split
 from rtx.nn.validate import check_choice, check_count, check_positive
 
 POSITIONS = ("none", "sinusoidal", "relative")
@@ -106,7 +106,7 @@ class RTransformer(CausalModel):
         if self.position == "sinusoidal":
             read = keys_so_far(before[self.local_layers])  # in the first block, attention comes after the LocalRNNs
             x = x + sinusoidal_positions(x.shape[1], self.d_model, x, read)
-        return read_through(residuals, x, before)
+        return read_through(readers(residuals), x, before)
 
 
 def _start_equal(block: nn.Module) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from rtx.models.backbone import Card, CausalModel
 from rtx.nn.convolution import CausalConv
 from rtx.nn.dropout import LockedDropout
-from rtx.nn.streaming import State, read_through, split
+from rtx.nn.streaming import State, read_through, readers, split
 from rtx.nn.validate import check_fraction, check_positive
 
 
@@ -80,7 +80,7 @@ class TCN(CausalModel):
     def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
         """Read a piece of a stream. Each convolution remembers its last (k - 1) d inputs."""
         self.check_input(x)
-        return read_through(self.blocks, x, state)
+        return read_through(readers(self.blocks), x, state)
 
 
 def receptive_field(layers: int, kernel: int = 3, **others: object) -> int:

@@ -12,7 +12,7 @@ from rtx.models.backbone import Card, CausalModel
 from rtx.nn import FeedForward, Residual, sinusoidal_positions
 from rtx.nn.attention import keys_so_far
 from rtx.nn.relative import attention_with
-from rtx.nn.streaming import State, read_through, split
+from rtx.nn.streaming import State, read_through, readers, split
 from rtx.nn.validate import check_choice, check_fraction, check_positive
 
 POSITIONS = ("sinusoidal", "scaled-sinusoidal", "learned", "relative", "rotary", "alibi", "none")
@@ -75,7 +75,7 @@ class Transformer(CausalModel):
         self.check_input(x)
         sublayers = [sublayer for block in self.blocks for sublayer in block.children()]
         before = split(state, len(sublayers))
-        return read_through(sublayers, self.dropout(self._with_positions(x, keys_so_far(before[0]))), before)
+        return read_through(readers(sublayers), self.dropout(self._with_positions(x, keys_so_far(before[0]))), before)
 
     def _with_positions(self, x: Tensor, start: int) -> Float[Tensor, "B T D"]:
         """Add the positions start … start + T - 1, if there are any to add."""

@@ -12,7 +12,7 @@ from rtx.models.backbone import Card, CausalModel
 from rtx.nn import FeedForward, Residual
 from rtx.nn.relative import XLAttention
 from rtx.nn.segment_memory import SegmentMemory
-from rtx.nn.streaming import State, read_through, split
+from rtx.nn.streaming import State, read_through, readers, split
 from rtx.nn.validate import check_positive
 
 
@@ -88,7 +88,7 @@ class TransformerXL(CausalModel):
         """Read a piece of a stream, of any length. The cost of a position is bounded by memory + segment."""
         self.check_input(x)
         sublayers = (sublayer for block in self.blocks for sublayer in block.children())
-        return read_through(sublayers, self.dropout(x), state)
+        return read_through(readers(sublayers), self.dropout(x), state)
 
 
 def _share(model: TransformerXL, *_: object) -> None:

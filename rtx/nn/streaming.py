@@ -7,7 +7,7 @@ receives, so you can use the same state again.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import torch
 from jaxtyping import Float, Int
@@ -64,8 +64,13 @@ def split(state: State | None, parts: int) -> State:
     return found
 
 
+def readers(bricks: Iterable[nn.Module]) -> list[Callable[..., tuple[Tensor, Any]]]:
+    """Return the `read` of each brick."""
+    return [cast(Streaming, brick).read for brick in bricks]
+
+
 def read_through(
-    layers: Iterable[nn.Module | Callable[..., Any]],
+    layers: Iterable[Callable[..., tuple[Tensor, Any]]],
     x: Float[Tensor, "B T D"],
     state: State | None,
     dropout: nn.Module | None = None,
@@ -73,14 +78,14 @@ def read_through(
     """Read positions through a stack of layers, each with its part of the state.
 
     Args:
-        layers: each has a `read`, or maps (x, its state) to (y, its next state) when called.
+        layers: each maps (x, its state) to (y, its next state), such as `read` of a brick.
         x: the positions.
         state: the state of the whole stack.
         dropout: applied between two layers.
     """
     layers, after = list(layers), []
     for i, (layer, part) in enumerate(zip(layers, split(state, len(layers)), strict=True)):
-        x, part = getattr(layer, "read", layer)(dropout(x) if i and dropout else x, part)
+        x, part = layer(dropout(x) if i and dropout else x, part)
         after.append(part)
     return x, tuple(after)
 

@@ -120,6 +120,9 @@ def test_the_race_is_scrubbed_by_target_and_turn() -> None:
     assert attention == [(0, 5, 5, 5), (2, 6, 6, 6), (4, 7, 7, 7)]
     targets = race.data["controls"]["target"]["values"]
     assert targets == sorted(targets) and 68 < targets[-1] <= 70  # none that no model reaches
+    assert race.state["target"] in targets and "until accuracy (%) 19" in race.text  # a tenth of the way, to begin with
+    race.state = race.state | {"target": 19.3}
+    assert "until accuracy (%) 19.1" in race.text  # the nearest one
     race.set(target=targets[4])
     assert "gru (10 parameters) at 2; attention (20 parameters) not yet" in race.text
     race.set(turn=1, target=targets[-1])
