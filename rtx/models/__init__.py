@@ -4,7 +4,6 @@ from rtx.models.awd_lstm import AWDLSTM as AWDLSTM
 from rtx.models.backbone import Backbone as Backbone
 from rtx.models.backbone import Card as Card
 from rtx.models.backbone import CausalModel as CausalModel
-from rtx.models.bidirectional import Bidirectional as Bidirectional
 from rtx.models.causal_encoder import CausalEncoder as CausalEncoder
 from rtx.models.character_transformer import CharacterTransformer as CharacterTransformer
 from rtx.models.encoder_decoder import EncoderDecoder as EncoderDecoder
