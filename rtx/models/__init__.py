@@ -7,7 +7,6 @@ from rtx.models.backbone import CausalModel as CausalModel
 from rtx.models.causal_encoder import CausalEncoder as CausalEncoder
 from rtx.models.character_transformer import CharacterTransformer as CharacterTransformer
 from rtx.models.encoder_decoder import EncoderDecoder as EncoderDecoder
-from rtx.models.export import export_sequence as export_sequence
 from rtx.models.export import export_step as export_step
 from rtx.models.ff_attention import FeedForwardAttention as FeedForwardAttention
 from rtx.models.griffin import Griffin as Griffin

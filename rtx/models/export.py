@@ -1,4 +1,4 @@
-"""A model's step as programs for other runtimes, such as onnxruntime, that read a stream or a whole sequence."""
+"""A model's step as programs for other runtimes, such as onnxruntime, that read a stream."""
 
 from typing import Any, cast
 
@@ -64,52 +64,3 @@ def _check_growth(begun: Any, *examples: Any) -> None:
 def _sizes(state: Any) -> list[int]:
     """Return all sizes of a state's tensors but the number of streams, and its counts."""
     return [size for leaf in tree_leaves(state) for size in (leaf.shape[1:] if isinstance(leaf, Tensor) else [leaf])]
-
-
-def export_sequence(model: nn.Module, x: Tensor) -> torch.onnx.ONNXProgram:
-    """Return an ONNX program that reads whole sequences of any length, one position after the other.
-
-    It maps the sequences, (B, T, …), to their outputs, (B, T, …), and to the state after them. The second program of
-    `export_step` can continue from this state.
-
-    Args:
-        model: as for `export_step`.
-        x: an example of one position, as for `export_step`.
-    """
-    from onnx_ir.passes import Sequential, common
-
-    first, other = (torch.onnx.export(program, dynamo=True, verbose=False).model for program in export_step(model, x))
-    _join(first.graph, other.graph)
-    once = common.DeduplicateInitializersPass(size_limit=2**40)  # both steps use one copy of the weights
-    Sequential(common.LiftSubgraphInitializersToMainGraphPass(), once, common.NameFixPass())(first)
-    return torch.onnx.ONNXProgram(first, None)
-
-
-def _join(first: Any, other: Any) -> None:
-    """Let the graph `first` read a whole sequence: position 0 itself, the others by a loop over the graph `other`."""
-    import onnx_ir as ir
-    from onnx_ir.tape import Tape
-
-    outer, inner = Tape(first), Tape(other)
-    (x_0,), (y_0, *state) = first.inputs, first.outputs
-    (x_t, *before), (y_t, *after) = other.inputs, other.outputs
-    x = ir.val("x", x_0.dtype, ["B", "T", *x_0.shape[1:]])
-    last, later = [ir.val(part.name, part.dtype, part.shape) for part in before], ir.val("later")
-    zero, one = (outer.op("Constant", [], {"value_int": number}) for number in (0, 1))
-    x_0.replace_all_uses_with(outer.op("Gather", [x, zero], {"axis": 1}))
-    # The loop's body, for t = i + 1
-    i, go_on = ir.val("i", ir.DataType.INT64, []), ir.val("go_on", ir.DataType.BOOL, [])
-    x_t.replace_all_uses_with(inner.op("Gather", [x, inner.op("Add", [i, one])], {"axis": 1}))
-    other.inputs[:], other.outputs[:] = [i, go_on, *before], [inner.op("Identity", [go_on]), *after, y_t]
-    for value in (*other.inputs, *(value for node in other for value in node.outputs)):
-        value.name = f"loop.{value.name}"  # no name of the outer graph, which the loop sees
-    length = outer.op("Squeeze", [outer.op("Shape", [x], {"start": 1, "end": 2})])
-    steps = outer.op("Sub", [length, one])
-    outer.op_multi_out("Loop", [steps, None, *state], {"body": other}, outputs=[*last, later])
-    # (T, B, …) to (B, T, …). A loop of no steps gives a wrong B, so its output needs the shape of y_0.
-    shape = outer.op("Concat", [outer.op("Constant", [], {"value_ints": [-1]}), outer.op("Shape", [y_0])], {"axis": 0})
-    joined = outer.op("Concat", [outer.op("Reshape", [part, shape]) for part in (y_0, later)], {"axis": 0})
-    y = ir.val("y", y_0.dtype, ["B", "T", *y_0.shape[1:]])
-    outer.op("Transpose", [joined], {"perm": [1, 0, *range(2, len(y.shape))]}, output=y)
-    first.inputs[:], first.outputs[:] = [x], [y, *last]
-    first.sort()
