@@ -3,7 +3,6 @@
 Press & Wolf (2017) and Inan et al. (2017), tied embeddings; Wang et al. (2019) tie them in Tables 3 and 4.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -14,7 +13,7 @@ from rtx.models.backbone import Backbone, check_backbone
 from rtx.nn.dropout import drop_words
 from rtx.nn.sampling import sample_token, seeded_generator
 from rtx.nn.streaming import State
-from rtx.nn.validate import check_finite, check_flag, check_fraction, check_positive, check_tensor, check_tokens
+from rtx.nn.validate import check_flag, check_fraction, check_positive, check_tensor, check_tokens
 
 
 class LanguageModel(nn.Module):
@@ -105,13 +104,12 @@ class LanguageModel(nn.Module):
         top_k: int | None = None,
         top_p: float = 1.0,
         seed: int = 0,
-        forbidden: Sequence[int] = (),
     ) -> Int[Tensor, "B T+{tokens}"]:
         """Return the prompt followed by new tokens. Each is drawn given all tokens before it.
 
         Call `eval()` first, otherwise dropout stays on. The draws are made on the CPU, so they are the same on every
         device if the logits are. All rows draw from one generator, so the text of a row depends on the number of rows.
-        `rtx.tasks.generate.continue_texts` gives each row its own.
+        `rtx.tasks.generate.continue_texts` gives each row its own, and can forbid tokens.
 
         Args:
             prompt: (B, T), at least one token.
@@ -120,20 +118,14 @@ class LanguageModel(nn.Module):
             top_k: draw from the k most likely tokens only.
             top_p: draw from the smallest set of tokens that has this share of the probability (nucleus).
             seed: of the draws.
-            forbidden: tokens that are never drawn, such as the one for unknown words.
         """
         check_tokens("prompt", prompt, self.vocabulary, 2)
         check_positive("tokens", tokens)
-        never = torch.tensor(forbidden, device=prompt.device) if forbidden else prompt.new_empty(0)
-        if forbidden:
-            check_tokens("forbidden", never, self.vocabulary, 1)
         generator = seeded_generator(seed)
         hidden, state = self.backbone.read(self.embed(prompt))
         logits = self.decoder(hidden[:, -1])
         found = [prompt]
         for i in range(tokens):
-            check_finite("logits", logits)
-            logits = logits.index_fill(1, never.long(), -torch.inf)
             found.append(sample_token(logits, temperature, top_k, top_p, generator)[:, None])
             if i + 1 < tokens:
                 logits, state = self.step(found[-1].squeeze(1), state)

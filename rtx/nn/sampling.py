@@ -8,14 +8,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from rtx.nn.validate import check_at_least_zero, check_positive, check_tensor, is_number, is_whole
+from rtx.checks import check_seed
+from rtx.nn.validate import check_at_least_zero, check_positive, is_number
 
 
 def seeded_generator(seed: int) -> torch.Generator:
     """Return a random generator on the CPU: its numbers do not depend on the model's device."""
-    if not is_whole(seed) or not -(2**63) <= seed < 2**64:
-        raise ValueError(f"seed: expected a whole number of at most 64 bits, got {seed!r}")
-    return torch.Generator().manual_seed(int(seed))
+    return torch.Generator().manual_seed(check_seed("seed", seed))
 
 
 def sample_token(
@@ -40,7 +39,8 @@ def sample_token(
         top_p: probability of the nucleus, above 0 and up to 1. 1 keeps all tokens.
         generator: for the draws, on the CPU; by default torch's own.
     """
-    scores = _checked(logits, temperature, top_k, top_p, generator).double()
+    scores = logits.detach().cpu().double()  # not every device has float64
+    _check(scores, temperature, top_k, top_p)
     if temperature == 0:
         temperature, top_k = 1.0, 1
     scores, tokens = scores.sort(dim=-1, descending=True, stable=True)
@@ -55,15 +55,7 @@ def sample_token(
     return tokens.gather(-1, rank).squeeze(-1).to(logits.device)
 
 
-def _checked(
-    logits: Tensor, temperature: float, top_k: int | None, top_p: float, generator: torch.Generator | None
-) -> Tensor:
-    """Return the logits on the CPU, because not every device has float64."""
-    check_tensor("logits", logits)
-    if logits.ndim < 1 or not logits.numel() or not logits.is_floating_point():
-        given = f"{logits.dtype} of shape {tuple(logits.shape)}"
-        raise ValueError(f"logits: expected floating-point numbers of shape (…, vocabulary), got {given}")
-    logits = logits.detach().cpu()
+def _check(logits: Tensor, temperature: float, top_k: int | None, top_p: float) -> None:
     if bool((logits.isnan() | (logits == torch.inf)).any()):
         raise ValueError("logits: expected numbers, or -inf for a forbidden token, got NaN or inf")
     if bool((logits == -torch.inf).all(-1).any()):
@@ -73,6 +65,3 @@ def _checked(
         raise ValueError(f"top_k: expected at most the vocabulary's {logits.shape[-1]} tokens, got {top_k}")
     if not (is_number(top_p) and 0 < top_p <= 1):
         raise ValueError(f"top_p: expected a number above 0 and up to 1, got {top_p!r}")
-    if generator is not None and not (isinstance(generator, torch.Generator) and generator.device.type == "cpu"):
-        raise ValueError(f"generator: expected a torch.Generator on the CPU, got {generator!r}")
-    return logits

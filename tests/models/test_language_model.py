@@ -143,12 +143,6 @@ def test_no_tokens_and_logits_that_are_nan_are_refused(model):
         model.generate(torch.tensor([[1]]), 3)
 
 
-@pytest.mark.parametrize("token", [-1, 99, 1.5])
-def test_a_forbidden_token_outside_the_vocabulary_is_refused(model, token):
-    with pytest.raises(ValueError, match="^forbidden: "):
-        model.generate(torch.tensor([[1]]), 3, forbidden=[token])
-
-
 def test_settings_may_be_numbers_of_numpy(model):
     prompt, how = torch.tensor([[5, 7]]), {"tokens": 9, "top_k": 4, "seed": 3}
     same = model.generate(prompt, **{name: np.int64(value) for name, value in how.items()})

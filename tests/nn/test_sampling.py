@@ -101,10 +101,6 @@ def test_every_dtype_gives_the_draws_of_its_values_in_float64(dtype):
         ({"logits": torch.tensor([0.0, math.nan])}, "logits: .*NaN"),
         ({"logits": torch.tensor([0.0, math.inf])}, "logits: .*inf"),
         ({"logits": torch.full((2, 3), -math.inf)}, "logits: .*-inf"),
-        ({"logits": torch.tensor([1, 2])}, "logits: .*got torch.int64"),
-        ({"logits": [0.0, 1.0]}, "logits: .*got list"),
-        ({"logits": torch.zeros(2, 0)}, r"logits: .*got .*\(2, 0\)"),
-        ({"generator": 3}, "generator: .*got 3"),
     ],
 )
 def test_bad_arguments_are_refused(change, message):
