@@ -19,9 +19,10 @@ class MCRNN(CausalModel):
     """A stack of multi-channel layers. Only the attention's mean of a layer's channels reaches the next layer.
 
     At width 256, block 4 and LSTM, the two encoder and two decoder layers of Table 2 have 1.3 M parameters more than
-    plain LSTM layers (4 · (3 · 256² + 2 · 256² + 256) = 1,311,744). The table says 4 M. One W_j for each gate gives
-    3.7 M (4 · (12 · 256² + 2 · 256² + 256) = 3,671,040), which is nearer. The paper does not say whether the encoder
-    has two directions. With two, as in `Seq2Seq` here, there are six layers, and the numbers are 2.0 M and 5.5 M.
+    plain LSTM layers (4 · (3 · 256² + 2 · 256² + 256) = 1,311,744). The table says 4 M. With one W_j for each gate it
+    would be 3.7 M (4 · (12 · 256² + 2 · 256² + 256) = 3,671,040), which is nearer. The paper does not say whether the
+    encoder has two directions. With two, as in `Seq2Seq` here, there are six layers, and the numbers are 2.0 M and
+    5.5 M.
 
     Args:
         d_model: D, width of the input and of the last layer.
@@ -29,9 +30,8 @@ class MCRNN(CausalModel):
         block: n, number of nodes in a block; a layer has n - 1 channels. The paper's MC-RNN-3 is n = 4.
         cell: "rnn", "gru" or "lstm".
         d_hidden: width of the layers before the last; by default D.
-        start: Eq. 2 at the first steps, "equation" or "clipped"; `MultiChannelRNN` explains this and the next three.
+        start: Eq. 2 at the first steps, "equation" or "clipped"; `MultiChannelRNN` explains this and the next two.
         phase: where a channel's blocks begin, "equation" or "text".
-        mapping: one W_j "shared" by the gates, or "per-gate".
         mapping_start: how W_j starts, "identity" or "uniform".
         dropout: on the output of each layer, the same units at all steps of a call.
         dropout_input: on the input, in the same way, as in AWD-LSTM.
@@ -52,7 +52,6 @@ class MCRNN(CausalModel):
         d_hidden: int | None = None,
         start: str = "equation",
         phase: str = "equation",
-        mapping: str = "shared",
         mapping_start: str = "identity",
         dropout: float = 0.0,
         dropout_input: float = 0.0,
@@ -64,7 +63,7 @@ class MCRNN(CausalModel):
         self.d_model = check_positive("d_model", d_model)
         hidden = check_positive("d_hidden", d_model if d_hidden is None else d_hidden)
         widths = chain([d_model], repeat(hidden, check_positive("layers", layers) - 1), [d_model])
-        options = (block, cell, start, phase, mapping, mapping_start, weight_dropout, weight_dropout_on)
+        options = (block, cell, start, phase, mapping_start, weight_dropout, weight_dropout_on)
         self.layers = nn.ModuleList(MultiChannelRNN(below, own, *options) for below, own in pairwise(widths))
         self.dropout_input = LockedDropout(check_fraction("dropout_input", dropout_input))
         self.dropout = LockedDropout(dropout)

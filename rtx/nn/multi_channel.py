@@ -16,8 +16,6 @@ from rtx.nn.recurrent import CELLS
 from rtx.nn.streaming import State, check_state
 from rtx.nn.validate import check_choice, check_fraction, check_positive, check_sequence
 
-CANDIDATE = 2  # the third gate in torch's order: n of a GRU, g of an LSTM
-
 
 class MultiChannelRNN(nn.Module):
     """n - 1 channels that share all parameters. In each, a state reads all earlier states of its block of n nodes.
@@ -34,9 +32,8 @@ class MultiChannelRNN(nn.Module):
         channel 2  2  3  1  2  3  1  2
         channel 3  1  2  3  1  2  3  1
 
-    The paper leaves some points open. Here, h and c are zero before the sequence. An LSTM's forget gate multiplies the
-    mean of the predecessors' c. A GRU computes h = (1 - z) n + z s. With "per-gate" there is one s for each gate. The s
-    in this formula uses the W_j of the candidate n.
+    The paper leaves some points open. Here, h and c are zero before the sequence, and all gates share the W_j. The
+    forget gate of an LSTM multiplies the mean of the predecessors' c. A GRU computes h = (1 - z) n + z s.
 
     Args:
         d_model: D, width of the input (N_x in the paper).
@@ -47,7 +44,6 @@ class MultiChannelRNN(nn.Module):
             states smaller. "clipped" leaves them out, m = min(m, t - 1), with s = 0 at t = 1.
         phase: "equation" begins the blocks of channel k where t ≡ k (mod n - 1), "text" (§3.1) at t = 2 - k. They are
             the same up to n = 3. At n = 4 channels 2 and 3 are swapped.
-        mapping: "shared", one W_j for all gates, or "per-gate".
         mapping_start: W_j starts as "identity", or "uniform" in ±1/√H like the other matrices.
         weight_dropout: DropConnect, the probability that a recurrent weight is hidden for a whole call.
         weight_dropout_on: which weights are hidden. The paper says hidden-to-hidden. "all" are those of W_j and of the
@@ -62,7 +58,6 @@ class MultiChannelRNN(nn.Module):
         cell: str = "lstm",
         start: str = "equation",
         phase: str = "equation",
-        mapping: str = "shared",
         mapping_start: str = "identity",
         weight_dropout: float = 0.0,
         weight_dropout_on: str = "all",
@@ -76,19 +71,16 @@ class MultiChannelRNN(nn.Module):
         self.cell = check_choice("cell", cell, CELLS)
         self.start = check_choice("start", start, ("equation", "clipped"))
         self.phase = check_choice("phase", phase, ("equation", "text"))
-        self.mapping = check_choice("mapping", mapping, ("shared", "per-gate"))
         check_choice("mapping_start", mapping_start, ("identity", "uniform"))
         self.weight_dropout = check_fraction("weight_dropout", weight_dropout)
         self.weight_dropout_on = check_choice("weight_dropout_on", weight_dropout_on, ("all", "cell"))
         H, G, parameter = self.d_hidden, CELLS[cell].gates, partial(uniform_parameter, self.d_hidden)
         self.weight_ih_l0, self.weight_hh_l0 = parameter(G * H, d_model), parameter(G * H, H)
         self.bias_ih_l0, self.bias_hh_l0 = parameter(G * H), parameter(G * H)
-        maps = G if mapping == "per-gate" else 1
-        # W_1 … W_{n-1}, (n-1, H, H), or (n-1, gates · H, H) with the gates one below the other
-        self.weight_block = parameter(self.predecessors, maps * H, H)
+        self.weight_block = parameter(self.predecessors, H, H)  # W_1 … W_{n-1}
         if mapping_start == "identity":
             with torch.no_grad():
-                self.weight_block.copy_(torch.eye(H).repeat(maps, 1))
+                self.weight_block.copy_(torch.eye(H))
         self.attention_v = nn.Linear(H + d_model, H, bias=False)
         self.attention_r = nn.Linear(H, 1, bias=False)
 
@@ -142,16 +134,15 @@ class MultiChannelRNN(nn.Module):
         check_state(state, *[shape] * parts, None)
         *recent, read = state
         maps = F.dropout(self.weight_block, dropout if self.weight_dropout_on == "all" else 0.0)
-        maps = maps.transpose(0, 1).flatten(1)  # (H or gates · H, (n-1) · H): the W_j side by side
+        maps = maps.transpose(0, 1).flatten(1)  # (H, (n-1) · H): the W_j side by side
         hidden = F.dropout(self.weight_hh_l0, dropout)
         projected = F.linear(x, self.weight_ih_l0, self.bias_ih_l0)[:, :, None]  # (B, T, 1, gates · H)
         states, cell = [], CELLS[self.cell].step
         for from_input, share in zip(projected.unbind(1), self._shares(x, read).unbind(0), strict=True):
             # Eq. (2): each predecessor's state divided by m. One product with the W_j side by side also adds them up.
-            s = F.linear((share * recent[0]).flatten(2), maps)  # (B, C, H or gates · H)
+            s = F.linear((share * recent[0]).flatten(2), maps)  # (B, C, H)
             memories = [(share * c).sum(2) for c in recent[1:]]  # of an LSTM
-            before = (self._candidate(s), *memories)
-            after = cell(from_input, self._recurrent(s, hidden), before)  # Eq. (3)
+            after = cell(from_input, F.linear(s, hidden, self.bias_hh_l0), (s, *memories))  # Eq. (3)
             recent = [torch.cat([new[:, :, None], old[:, :, :-1]], 2) for new, old in zip(after, recent, strict=True)]
             states.append(after[0])
         return torch.stack(states, 1), (*recent, read + x.shape[1])
@@ -161,19 +152,6 @@ class MultiChannelRNN(nn.Module):
         m = self.in_degrees(x.shape[1], read)[..., None]
         j = torch.arange(self.predecessors, device=x.device)
         return ((j < m).to(x.dtype) / m.clamp(min=1))[..., None]
-
-    def _candidate(self, s: Tensor) -> Float[Tensor, "B C H"]:
-        """Return s, or the candidate's part of it if each gate has its own."""
-        if self.mapping == "shared" or self.cell == "rnn":
-            return s
-        return s.chunk(CELLS[self.cell].gates, -1)[CANDIDATE]
-
-    def _recurrent(self, s: Tensor, hidden: Tensor) -> Float[Tensor, "B C gates"]:
-        """Return what the state contributes to each gate, (B, C, gates · H)."""
-        if self.mapping == "shared":
-            return F.linear(s, hidden, self.bias_hh_l0)
-        pairs = zip(s.split(self.d_hidden, -1), hidden.split(self.d_hidden), strict=True)
-        return torch.cat([F.linear(*pair) for pair in pairs], -1) + self.bias_hh_l0
 
     def _channel_weights(self, states: Tensor, x: Tensor) -> Float[Tensor, "B T C"]:
         # Eq. (6): r tanh(V [h; x])

@@ -272,15 +272,11 @@ def multi_channel(
     name: str,
     start: str = "equation",
     phase: str = "equation",
-    mapping: str = "shared",
 ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B T C"]]:
     """One MC-RNN layer: its output, and the weights of the channels."""
     B, T, _ = x.shape
     H = p["weight_hh_l0"].shape[1]
-    gates = len(p["weight_hh_l0"]) // H
-    # maps[g][j - 1] is W_j of gate g; the third gate is the candidate
-    maps = [[w[g * H : (g + 1) * H] for w in p["weight_block"]] for g in range(gates if mapping == "per-gate" else 1)]
-    of_candidate = maps[min(2, len(maps) - 1)]
+    maps = list(p["weight_block"])  # maps[j - 1] is W_j
     v, r, zero = p["attention_v.weight"], p["attention_r.weight"][0], x.new_zeros(H)
     outputs, weights = [], []
     for sequence in x:
@@ -290,13 +286,9 @@ def multi_channel(
             for k in range(1, block):
                 first = block_start(t, k, block, phase)
                 before = range(max(first, 1) if start == "clipped" else first, t)
-                recurrent = []
-                for g in range(gates):
-                    # "zero +" makes a tensor of the number 0.0
-                    of_gate = zero + mean_of(h[k], before, t, maps[g if mapping == "per-gate" else 0])
-                    recurrent.append(p["weight_hh_l0"][g * H : (g + 1) * H] @ of_gate)
-                a, b = p["weight_ih_l0"] @ x_t + p["bias_ih_l0"], torch.cat(recurrent) + p["bias_hh_l0"]
-                s, memory = zero + mean_of(h[k], before, t, of_candidate), zero + mean_of(c[k], before, t)
+                # "zero +" makes a tensor of the number 0.0
+                s, memory = zero + mean_of(h[k], before, t, maps), zero + mean_of(c[k], before, t)
+                a, b = p["weight_ih_l0"] @ x_t + p["bias_ih_l0"], p["weight_hh_l0"] @ s + p["bias_hh_l0"]
                 h[k][t], c[k][t] = cell(name, a, b, s, memory)  # Eq. (3)
             e = torch.stack([r @ torch.tanh(v @ torch.cat([h[k][t], x_t])) for k in range(1, block)])  # Eq. (6)
             alpha = e.exp() / e.exp().sum()  # Eq. (5)

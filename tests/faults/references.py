@@ -35,7 +35,7 @@ from rtx.nn.multi_channel import MultiChannelRNN
 from rtx.nn.relative import LinearBiasAttention, RotaryAttention
 from rtx.nn.segment_memory import SegmentMemory
 
-SWITCHES = ("start", "phase", "mapping")
+SWITCHES = ("start", "phase")
 
 
 def each_position(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:

@@ -42,7 +42,6 @@ OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "d_hidden": st.integers(1, 7),
         "start": st.sampled_from(["equation", "clipped"]),
         "phase": st.sampled_from(["equation", "text"]),
-        "mapping": st.sampled_from(["shared", "per-gate"]),
     },
     "ho-rnn": {"order": few, "cell": CELLS},
     "griffin": {"window": st.integers(1, 5)},

@@ -22,7 +22,6 @@ def language_model(backbone: torch.nn.Module | None = None, size: int = 6) -> La
         (language_model(), None, SENTENCE, "vocabulary: "),
         (MCRNN(4), WORDS, SENTENCE, "model: .* MCRNN"),
         (language_model(RNN(4)), WORDS, SENTENCE, "model: "),
-        (language_model(MCRNN(4, mapping="per-gate")), WORDS, SENTENCE, "model: .* 'per-gate'"),
         (language_model(MCRNN(4, phase="text")), WORDS, SENTENCE, "model: .* 'text'"),
         (language_model(size=7), WORDS, SENTENCE, "vocabulary: .* 7 .* got 6"),
         (language_model(size=2), vocabulary("words", ["a", "b"]), "a b", "vocabulary: .*<unk>"),

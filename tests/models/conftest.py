@@ -24,7 +24,7 @@ VARIANTS: dict[str, tuple[str, dict[str, object]]] = {name: (name, {}) for name 
     "transformer-rotary": ("transformer", {"position": "rotary"}),
     "transformer-alibi": ("transformer", {"position": "alibi"}),
     "transformer-learned": ("transformer", {"position": "learned", "max_length": 12_000}),
-    "mc-rnn-gru-per-gate-clipped": ("mc-rnn", {"cell": "gru", "mapping": "per-gate", "start": "clipped"}),
+    "mc-rnn-gru-clipped": ("mc-rnn", {"cell": "gru", "start": "clipped"}),
     "hm-rnn-3": ("hm-rnn", {"layers": 3}),
     "griffin-attention": ("griffin", {"layers": 3}),
     "transformer-none": ("transformer", {"position": "none"}),

@@ -49,7 +49,7 @@ BAD = [
     (partial(AWDLSTM, 4), dict.fromkeys(["dropout_input", "dropout_hidden", "weight_dropout"], RATES)),
     (partial(MCRNN, 4, 2), dict.fromkeys(["dropout_input", "dropout_hidden", "weight_dropout"], RATES)),
     (partial(MCRNN, 4, 2), {"block": [1], "cell": ["LSTM"], "start": ["clip"], "phase": ["figure"], "d_hidden": [0]}),
-    (partial(MCRNN, 4, 2), {"mapping": ["gate"], "mapping_start": ["0"]}),
+    (partial(MCRNN, 4, 2), {"mapping_start": ["0"]}),
     (partial(MCRNN, 4, 2), {"weight_dropout_on": ["gates"]}),
     (partial(HORNN, 4), {"order": [0], "cell": ["tanh"]}),
     (partial(Griffin, 8, 2, heads=2, window=4), {"window": [0], "heads": [3]}),

@@ -16,11 +16,7 @@ from rtx.nn import reference
 from rtx.nn.multi_channel import MultiChannelRNN
 
 TORCH = {"rnn": torch.nn.RNN, "gru": torch.nn.GRU, "lstm": torch.nn.LSTM}
-SWITCHES = {
-    "start": ("equation", "clipped"),
-    "phase": ("equation", "text"),
-    "mapping": ("shared", "per-gate"),
-}
+SWITCHES = {"start": ("equation", "clipped"), "phase": ("equation", "text")}
 WAYS = [dict(zip(SWITCHES, values, strict=True)) for values in itertools.product(*SWITCHES.values())]
 
 
@@ -71,11 +67,10 @@ def test_figure_3_joins_the_phrases_that_the_paper_names(word, channel, before):
     assert MultiChannelRNN(1).in_degrees(13)[word - 1, channel - 1] == before
 
 
-@pytest.mark.parametrize(("mapping", "more"), [("shared", 1_311_744), ("per-gate", 3_671_040)])
-def test_parameters_above_the_baseline_of_table_2(mapping, more):
+def test_parameters_above_the_baseline_of_table_2():
     """Two encoder and two decoder layers of 256. The table prints 4 M more with three channels."""
-    ours = count(*(MCRNN(256, layers=2, mapping=mapping) for _ in range(2)))
-    assert ours - count(*(torch.nn.LSTM(256, 256, 2) for _ in range(2))) == more
+    ours = count(*(MCRNN(256, layers=2) for _ in range(2)))
+    assert ours - count(*(torch.nn.LSTM(256, 256, 2) for _ in range(2))) == 1_311_744
 
 
 def test_parameters_start_as_torchs_do():
@@ -107,16 +102,15 @@ def test_attention_learns_under_autocast_from_small_differences_of_the_channels(
         assert (ours - theirs).norm() < 0.15 * theirs.norm()
 
 
-@pytest.mark.parametrize("mapping", SWITCHES["mapping"])
 @pytest.mark.parametrize(("on", "names"), [("all", ["weight_block", "weight_hh_l0"]), ("cell", ["weight_hh_l0"])])
-def test_weight_dropout_hides_the_same_recurrent_weights_at_all_steps_of_a_call(on, names, mapping):
-    layer = layer_of(3, 4, mapping=mapping, weight_dropout=0.5, weight_dropout_on=on)
+def test_weight_dropout_hides_the_same_recurrent_weights_at_all_steps_of_a_call(on, names):
+    layer = layer_of(3, 4, weight_dropout=0.5, weight_dropout_on=on)
     x = torch.randn(2, 9, 3, dtype=torch.float64)
     torch.manual_seed(1)
     y = layer(x)[0]
     torch.manual_seed(1)
     hidden = {name: F.dropout(getattr(layer, name).data, 0.5) for name in names}
-    plain = layer_of(3, 4, mapping=mapping)
+    plain = layer_of(3, 4)
     plain.load_state_dict(layer.state_dict() | hidden)
     torch.testing.assert_close(y, plain(x)[0], rtol=0, atol=1e-12)
     assert (layer.eval()(x)[0] - y).abs().max() > 1e-3

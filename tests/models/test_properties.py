@@ -113,7 +113,7 @@ COMPILED = ("r-transformer", "transformer-relative", "transformer-xl", "tcn", "g
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("compiler")
-@pytest.mark.parametrize("variant", [*COMPILED, "mc-rnn-gru-per-gate-clipped"])
+@pytest.mark.parametrize("variant", [*COMPILED, "mc-rnn-gru-clipped"])
 def test_compiled_equals_eager(small_model, variant):
     """torch.compile captures and differentiates a model. One goes through the slow C++ compiler, too."""
     backend = "inductor" if variant == "r-transformer" else "aot_eager"

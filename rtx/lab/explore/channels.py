@@ -15,7 +15,7 @@ from rtx.tasks.vocabulary import UNKNOWN, Vocabulary
 SENTENCE = "Home-grown champions have been few and far between at the Italian Open ."
 PAPERS_N, LARGEST = 4, 8  # n of Figure 3, and the largest to choose
 MOST = 24  # tokens shown
-SWITCHES = {"start": "equation", "phase": "equation", "mapping": "shared"}
+SWITCHES = {"start": "equation", "phase": "equation"}
 """What channels.js computes: the values that an MC-RNN has by default."""
 
 
