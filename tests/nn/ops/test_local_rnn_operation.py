@@ -3,14 +3,14 @@
 import pytest
 import torch
 from comparison import COMPILED, NATIVE, assert_near, leaves, outputs_and_gradients, stored_bytes
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from operands import CELLS, local_rnn_inputs, precision
 
 from rtx.nn.ops.local_rnn import local_rnn, native
 from rtx.nn.ops.local_rnn import torch as plain
 
-EACH = pytest.mark.parametrize("cell", CELLS)
+FAST = ("gru", "lstm")  # native code is written for these
 
 
 @pytest.mark.parametrize("impl", [NATIVE, "torch"])
@@ -27,6 +27,7 @@ EACH = pytest.mark.parametrize("cell", CELLS)
 )
 def test_outputs_and_gradients_equal_the_reference(impl, stored, group, cell, B, T, D, window, seed):
     """Both work on groups of sequences. Native code stores the gates or computes them again."""
+    assume(impl == "torch" or cell in FAST)
     torch.manual_seed(seed)
     dtype, tolerance = precision(impl)
     inputs = local_rnn_inputs(cell, B, T, D, dtype)
@@ -42,7 +43,7 @@ def test_outputs_and_gradients_equal_the_reference(impl, stored, group, cell, B,
 
 
 @COMPILED
-@EACH
+@pytest.mark.parametrize("cell", FAST)
 def test_native_is_exact_where_gates_are_saturated(cell):
     torch.manual_seed(0)
     x, w_ih, w_hh, *biases = (one.detach() for one in local_rnn_inputs(cell, 1, 20, 3))
@@ -52,8 +53,10 @@ def test_native_is_exact_where_gates_are_saturated(cell):
     assert_near([found], [local_rnn(*exact, 3, cell, impl="reference")], 1e-5)
 
 
-@pytest.mark.parametrize("impl", [NATIVE, "torch"])
-@EACH
+@pytest.mark.parametrize(
+    ("cell", "impl"),
+    [(cell, "torch") for cell in CELLS] + [pytest.param(cell, "native", marks=COMPILED) for cell in FAST],
+)
 def test_a_nan_is_in_the_output_of_every_window_that_contains_it(cell, impl):
     inputs = [one.detach() for one in local_rnn_inputs(cell, 2, 40, 8)]
     inputs[0][1, 20, 3] = torch.nan
@@ -62,7 +65,7 @@ def test_a_nan_is_in_the_output_of_every_window_that_contains_it(cell, impl):
 
 
 @COMPILED
-@pytest.mark.parametrize(("cell", "arrays"), [("rnn", 1), ("gru", 5), ("lstm", 7)])
+@pytest.mark.parametrize(("cell", "arrays"), [("gru", 5), ("lstm", 7)])
 def test_native_stores_its_input_alone_or_the_gates_and_states_but_no_windows(monkeypatch, cell, arrays):
     D, M, T = 4, 5, 64
 

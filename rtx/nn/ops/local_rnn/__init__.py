@@ -32,6 +32,8 @@ def _no_triton(*arguments: Any) -> str | None:
 
 
 def _not_native(*arguments: Any) -> str | None:
+    if arguments[-1] == "rnn":
+        return "it is written for GRU and LSTM, which the papers use"
     return no_native_code(*arguments) or _other_sizes(*arguments)
 
 

@@ -1,7 +1,7 @@
 // One step of all windows of a LocalRNN: all that is between two matrix products, in one pass over memory.
 //
 // Arrays have features first, (D, B, T): a row of T numbers is one feature of one sequence. The projected inputs of
-// step i are a slice of a longer array, so their rows are `stride` numbers apart. All cells take the same arguments; an
+// step i are a slice of a longer array, so their rows are `stride` numbers apart. Both cells take the same arguments; an
 // array that a cell does not have is not touched.
 #include "vector.h"
 
@@ -29,14 +29,6 @@ static void add(float *to, Floats x, int count) { store(to, load(to, count) + x,
 extern "C" {
 
 // Forward: `gates` holds the recurrent products and becomes the gates.
-
-// h' = tanh(x + a)
-void rnn_forward(Sizes s, const float *input, float *gates, const float *, const float *, const float *, float *,
-                 float *, float *) {
-  for_each(s, [=](int64_t at, int64_t x, int n) {
-    store(gates + at, tanh(load(gates + at, n) + load(input + x, n)), n);
-  });
-}
 
 // h' = n + z (h - n), n = tanh(x_n + r a_n), with a_n = product + bias
 void gru_forward(Sizes s, const float *input, float *gates, const float *bias, const float *h, const float *,
@@ -73,16 +65,6 @@ void lstm_forward(Sizes s, const float *input, float *gates, const float *, cons
 
 // Backward: from the gradients of h' and c' to those of the recurrent products, of h (without the product's part) and
 // of c. The gradient of the input is added to what is there.
-
-// da = dh' (1 - h'²)
-void rnn_backward(Sizes s, float *d_input, const float *d_h, const float *, const float *gates, const float *,
-                  const float *, const float *, float *d_gates, float *, float *) {
-  for_each(s, [=](int64_t at, int64_t x, int n) {
-    const Floats h = load(gates + at, n), d = load(d_h + at, n) * (1.0f - h * h);
-    store(d_gates + at, d, n);
-    add(d_input + x, d, n);
-  });
-}
 
 // dz = dh' (h - n), dn = dh' (1 - z), dr = dn' a_n with dn' = dn (1 - n²), da_n = dn' r, dh = dh' z
 void gru_backward(Sizes s, float *d_input, const float *d_h, const float *, const float *gates, const float *candidate,

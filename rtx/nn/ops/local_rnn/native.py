@@ -1,4 +1,4 @@
-"""LocalRNN with the gates in C++ and a backward pass of its own; the matrix products are torch's.
+"""LocalRNN with the gates of a GRU or LSTM in C++, and a backward pass of its own; the matrix products are torch's.
 
 Arrays have features first, (D, B, T), because each gate is then one piece of memory. `native.cpp` does all that is
 between two products in one pass over memory.
@@ -18,7 +18,7 @@ from rtx.nn.ops.gradients import autocast_inputs, first_derivatives_only, withou
 
 # Gates, from the first, that see only the sum of input and recurrent product, so that their two biases can be added at
 # once. A GRU's last gate is different: its reset gate multiplies the product.
-SUMMED = {"rnn": 1, "gru": 2, "lstm": 4}
+SUMMED = {"gru": 2, "lstm": 4}
 # Sequences are processed in groups whose states have about this many numbers, so that a group fits the core's cache.
 GROUP = 2**17
 # Narrower layers compute their gates again in the backward pass instead of storing them: this saves memory.
@@ -43,7 +43,7 @@ class Step(NamedTuple):
         gates: (G, B, T).
         extra: n of a GRU or tanh(c) of an LSTM, (D, B, T).
         h: the state after the step, (D, B, T).
-        c: an LSTM's memory after the step. Where a cell has no such array, it is `h`.
+        c: an LSTM's memory after the step, and `h` of a GRU, which has none.
     """
 
     gates: Tensor
@@ -107,19 +107,11 @@ def _steps(x: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, wi
     for i in range(window):
         # Eq. (2)-(3)
         gates = (w_hh @ h.flatten(1) if i else x.new_zeros(len(w_hh), B * T)).view(-1, B, T)
-        step = _new_step(gates, cell)
+        extra, after = torch.empty_like(h), torch.empty_like(h)
+        step = Step(gates, extra, after, torch.empty_like(h) if cell == "lstm" else after)  # C++ fills it
         _call(f"{cell}_forward", h, projected[..., i : i + T], gates, last_bias, h, c, step.extra, step.h, step.c)
         h, c = step.h, step.c
         yield step
-
-
-def _new_step(gates: Tensor, cell: str) -> Step:
-    """Return a step whose gates are still the recurrent products; C++ fills the rest."""
-    if cell == "rnn":
-        return Step(gates, gates, gates, gates)
-    D = len(gates) // (3 if cell == "gru" else 4)
-    extra, h = torch.empty_like(gates[:D]), torch.empty_like(gates[:D])
-    return Step(gates, extra, h, h if cell == "gru" else torch.empty_like(h))
 
 
 def _gradients(
