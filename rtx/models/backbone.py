@@ -53,10 +53,9 @@ class Backbone(Protocol):
 
 
 class CausalModel(nn.Module):
-    """Defaults for a `Backbone`. A model of your own inherits from it and defines `d_model`, and at least `read`.
+    """Defaults for a `Backbone`. A model of your own inherits from it and defines `d_model` and `read`.
 
-    `forward` and `step` follow from `read`. A model that is faster without a state also defines `forward`. A model can
-    define `forward` and `step` instead: `read` is then a loop.
+    `forward` and `step` follow from `read`. A model that is faster without a state also defines `forward`.
     """
 
     d_model: int
@@ -69,19 +68,11 @@ class CausalModel(nn.Module):
         return self.read(x, state)[0]
 
     def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
-        """Return the outputs as `forward` does, and the state after them. By default one position at a time."""
-        self.check_input(x)
-        outputs = []
-        for x_t in x.unbind(1):
-            y, state = self.step(x_t, state)
-            outputs.append(y)
-        assert state is not None
-        return torch.stack(outputs, 1), state
+        """Return the outputs as `forward` does, and the state after them."""
+        raise NotImplementedError(f"{type(self).__name__}: define `read` to read a stream")
 
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
         """Read one position of a stream; return its output and the next state."""
-        if type(self).read is CausalModel.read:
-            raise NotImplementedError(f"{type(self).__name__}: define `step` or `read` to read a stream")
         self.check_one(x)
         y, state = self.read(x[:, None], state)
         return y.squeeze(1), state
