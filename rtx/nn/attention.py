@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from rtx.nn.masks import causal_mask, contain, masked_softmax
+from rtx.nn.masks import causal_mask, masked_softmax
 from rtx.nn.ops.attention import causal_attention, masked_attention
 from rtx.nn.streaming import State, check_state
 from rtx.nn.validate import check_divides, check_fraction, check_positive, check_sequence, check_tensor
@@ -126,20 +126,12 @@ class MultiHeadAttention(Heads):
         """Let T queries attend to S keys. Without a mask, the queries are at the last T of the S positions."""
         dropout = self.dropout if self.training else 0.0
         T, S = q.shape[-2], k.shape[-2]
-        if mask is None and T == 1:  # nothing is hidden from the last position
-            return self._attend(q, k, v, None, dropout)
-        if mask is None and T != S and not self.own_scores:
-            mask = causal_mask(T, S, q.device)
-        # a NaN or infinity reaches only the queries that may see its position
-        k, v, spoilt = contain(k, v, mask)
-        return torch.where(spoilt[..., -T:, :], math.nan, self._attend(q, k, v, mask, dropout))
-
-    def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
-        T, S = q.shape[-2], k.shape[-2]
         if not self.own_scores:
             # Eq. (5) in one call: softmax(q K^T / sqrt(d_k)) V
-            if mask is None and T > 1:
+            if mask is None and T == S > 1:
                 return causal_attention(q, k, v, dropout)
+            if mask is None and T > 1:  # nothing is hidden from a single query, which is at the last position
+                mask = causal_mask(T, S, q.device)
             return masked_attention(q, k, v, mask, dropout)
         # An exported program has one block. Several would limit it to lengths with the same number of blocks.
         if mask is not None or torch.compiler.is_compiling() or T <= BLOCK:

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from rtx.nn.masks import contain, masked_softmax
+from rtx.nn.masks import masked_softmax
 from rtx.nn.ops.attention import masked_attention
 from rtx.nn.position import rotate
 from rtx.nn.streaming import State, check_state
@@ -101,10 +101,9 @@ class LocalAttention(nn.Module):
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
         """Attend with all H heads of queries to the one head of keys and values."""
-        k, v, spoilt = (k, v, None) if mask is None else contain(k, v, mask)
         k, v = k.expand(-1, self.heads, -1, -1), v.expand(-1, self.heads, -1, -1)
         y: Tensor = masked_attention(q, k, v, mask, self.dropout if self.training else 0.0)
-        return y if spoilt is None else torch.where(spoilt, math.nan, y)
+        return y
 
     def _join(self, heads: Tensor) -> Tensor:
         return self.output(heads.transpose(1, 2).flatten(2))
