@@ -24,10 +24,9 @@ SOURCES, HEADERS = sorted(HERE.glob("*/*.cpp")), sorted([*HERE.glob("*.h"), *HER
 # not -ffast-math: infinities and the order of sums must stay as written
 FLAGS = ["-std=c++17", "-O3", "-shared", "-fPIC", "-pthread", "-fno-math-errno", "-fno-trapping-math", f"-I{HERE}"]
 COMPILERS = ("c++", "g++", "clang++")
-SECONDS = 300  # the time limit of a call of the compiler
 
 
-class BuildError(RuntimeError):
+class BuildError(Exception):
     """The library could not be built; the message says why."""
 
 
@@ -44,8 +43,6 @@ def library() -> ctypes.CDLL:
         try:
             return _load_or_compile(compiler, _cache_folder() / name)
         except (OSError, RuntimeError) as error:  # the cache is unknown or read-only
-            if isinstance(error, BuildError):
-                raise
             log.info("the compiled library is not kept in the cache: %s", error)
         with tempfile.TemporaryDirectory(prefix="rtx-ops-") as folder:  # a loaded library needs its file no longer
             return _load_or_compile(compiler, Path(folder) / name)
@@ -85,13 +82,9 @@ def _load_or_compile(compiler: list[str], path: Path) -> ctypes.CDLL:
     """Load the library, and compile it before if the cache does not have it."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not path.exists():
-        if not os.access(path.parent, os.W_OK):
-            raise PermissionError(f"{path.parent} is read-only")
-        with tempfile.TemporaryDirectory(prefix="rtx-ops-") as folder:  # a process that is killed leaves no part here
-            made, copy = Path(folder) / path.name, path.with_suffix(f".{os.getpid()}")
-            _compile(compiler, made)
-            shutil.copyfile(made, copy)
-        os.replace(copy, path)  # other processes see a whole file or none
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            _compile(compiler, made := Path(folder) / path.name)
+            os.replace(made, path)  # other processes see a whole file or none
     return ctypes.CDLL(str(path))
 
 
@@ -107,14 +100,9 @@ def _compile(compiler: list[str], path: Path) -> None:
 
 
 def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
-    """Run a compiler, with a time limit. Its messages may have any encoding."""
+    """Run a compiler. Its messages may have any encoding."""
     null, pipe, joined = subprocess.DEVNULL, subprocess.PIPE, subprocess.STDOUT
-    try:
-        return subprocess.run(
-            command, stdin=null, stdout=pipe, stderr=joined, encoding="utf-8", errors="replace", timeout=SECONDS
-        )
-    except subprocess.TimeoutExpired:
-        raise BuildError(f"the C++ compiler {shlex.join(command[:1])} took more than {SECONDS} s") from None
+    return subprocess.run(command, stdin=null, stdout=pipe, stderr=joined, encoding="utf-8", errors="replace")
 
 
 def _fingerprint(compiler: list[str]) -> str:
