@@ -13,7 +13,7 @@ from rtx.models.backbone import Backbone, check_backbone
 from rtx.nn.dropout import drop_words
 from rtx.nn.sampling import sample_token, seeded_generator
 from rtx.nn.streaming import State
-from rtx.nn.validate import check_flag, check_fraction, check_positive, check_tensor, check_tokens
+from rtx.nn.validate import check_flag, check_fraction, check_positive, check_tokens
 
 
 class LanguageModel(nn.Module):
@@ -65,11 +65,6 @@ class LanguageModel(nn.Module):
             where: True for the tokens whose successor is wanted. Only these are decoded, row by row.
         """
         check_tokens("tokens", tokens, self.vocabulary, 2)
-        if where is not None:
-            check_tensor("where", where)
-            if where.dtype != torch.bool or where.shape != tokens.shape:
-                given = f"{where.dtype} {tuple(where.shape)}"
-                raise ValueError(f"where: expected bool of shape {tuple(tokens.shape)}, got {given}")
         hidden = self.backbone(self.embed(tokens))
         return self.decoder(hidden if where is None else hidden[where])
 

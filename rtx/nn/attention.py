@@ -83,12 +83,6 @@ class MultiHeadAttention(Heads):
             context: the S positions that are attended to; by default `x`. Without a mask, `x` are the last T of them.
         """
         check_sequence("x", x, self.d_model)
-        if context is not None:
-            check_sequence("context", context, self.d_model)
-            if context.shape[0] != x.shape[0]:
-                raise ValueError(f"context: expected {x.shape[0]} sequences, as in x, got {context.shape[0]}")
-        if context is not None and mask is None and context.shape[1] < x.shape[1]:
-            raise ValueError(f"context: expected at least {x.shape[1]} positions or a mask, got {context.shape[1]}")
         q, k, v = self.project(x, context)
         self._check_mask(mask, q, k)
         return self.join(self.attend(q, k, v, mask))
