@@ -36,11 +36,11 @@ def gated(D):
         ("ho-rnn", {"layers": 1, "order": 3}, T * 4 * (1 + 3) * D * D),
         # three projections, a convolution of 4 steps, two gates in blocks, which no mask halves; each block's network
         ("griffin", {"layers": 2, "heads": 2, "window": 4}, 2 * T * (3 * D * D + 4 * D + D * D + gated(D))),
-        # with queries and output, keys and values of one head, and 2 W positions a query, half of them masked
+        # with queries and output, keys and values of one head, and T positions a query, half of them masked
         (
             "griffin",
             {"layers": 3, "heads": 2, "window": 4},
-            T * (2 * (4 * D * D + 4 * D) + 3 * D * D + 2 * 4 * D + 3 * gated(D)),
+            T * (2 * (4 * D * D + 4 * D) + 3 * D * D + T * D + 3 * gated(D)),
         ),
         # one segment: beside attention's, the distances' own projection and their products with the queries
         (
