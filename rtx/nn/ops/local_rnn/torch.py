@@ -9,8 +9,6 @@ from torch.nn import functional as F
 
 from rtx.nn.recurrent import CELLS, CellState
 
-GROUP = 2**16  # numbers in the state of the sequences that are computed together: 256 KiB, as fit a core's cache
-
 
 def window_states(
     x: Float[Tensor, "B T D"],
@@ -43,16 +41,7 @@ def window_states(
 def torch_local_rnn(
     x: Float[Tensor, "B T D"], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, window: int, cell: str
 ) -> Float[Tensor, "B T D"]:
-    """Return the last hidden state of every window.
-
-    On a CPU it takes as many sequences at a time as fit the cache. If not even one fits, it takes all together.
-    """
-    whole = torch.compiler.is_compiling() or x.device.type != "cpu"
-    fit = 0 if whole else GROUP // max(1, x.shape[1] * x.shape[2])
-    groups = x.split(fit) if fit else [x]
-    states = []
-    for group in groups:
-        for state in window_states(group, w_ih, w_hh, b_ih, b_hh, window, cell):
-            last = state[0]  # without autograd, earlier states are freed
-        states.append(last)
-    return states[0] if len(states) == 1 else torch.cat(states)
+    """Return the last hidden state of every window."""
+    for state in window_states(x, w_ih, w_hh, b_ih, b_hh, window, cell):
+        last = state[0]  # without autograd, earlier states are freed
+    return last
