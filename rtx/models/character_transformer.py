@@ -16,6 +16,8 @@ from rtx.nn.segment_memory import SegmentAttention, place_in_segment
 from rtx.nn.streaming import State, read_through, readers, split
 from rtx.nn.validate import check_fraction, check_positive
 
+WINDOWS = 64  # segments that `slide` computes at a time, for each sequence of the batch
+
 
 class CharacterTransformer(CausalModel):
     """A Transformer that reads a text in segments which know nothing of one another.
@@ -64,18 +66,12 @@ class CharacterTransformer(CausalModel):
         """Return the outputs of all layers, from bottom to top, for the auxiliary losses."""
         return [self._whole(h, x) for h in self._layers(self._segments(x))]
 
-    def slide(self, x: Float[Tensor, "B T D"], windows: int = 64) -> Float[Tensor, "B T D"]:
-        """Slide the segment by one position at a time: output t is the last of the segment x_{t-S+1} … x_t.
-
-        Args:
-            x: the sequence.
-            windows: number of segments that are computed at a time, for each sequence of the batch.
-        """
-        check_positive("windows", windows)
+    def slide(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        """Slide the segment by one position at a time: output t is the last of the segment x_{t-S+1} … x_t."""
         found = [self(x[:, : self.segment])]  # the first S outputs are those of one segment
-        for first in range(1, x.shape[1] - self.segment + 1, windows):
-            piece = x[:, first : first + windows + self.segment - 1]
-            segments = piece.unfold(1, self.segment, 1).transpose(2, 3).flatten(0, 1)  # (B · windows, S, D)
+        for first in range(1, x.shape[1] - self.segment + 1, WINDOWS):
+            piece = x[:, first : first + WINDOWS + self.segment - 1]
+            segments = piece.unfold(1, self.segment, 1).transpose(2, 3).flatten(0, 1)  # (B · WINDOWS, S, D)
             found.append(self._top(segments)[:, -1].unflatten(0, (x.shape[0], -1)))
         return torch.cat(found, 1)
 

@@ -17,8 +17,6 @@ from rtx.nn.recurrent import CELLS
 from rtx.nn.streaming import State, check_state
 from rtx.nn.validate import check_choice, check_positive, check_sequence
 
-LARGEST_WINDOW = 4096  # each position costs M steps; the papers have at most 9
-
 
 class LocalRNN(nn.Module):
     """For every position t, run a recurrent network over x_{t-M+1} … x_t. Output t is its hidden state after x_t.
@@ -36,9 +34,7 @@ class LocalRNN(nn.Module):
     def __init__(self, d_model: int, window: int, cell: str = "gru") -> None:
         super().__init__()
         self.d_model = check_positive("d_model", d_model)
-        if check_positive("window", window) > LARGEST_WINDOW:
-            raise ValueError(f"window: expected at most {LARGEST_WINDOW} positions, got {window}")
-        self.window = int(window)
+        self.window = check_positive("window", window)
         self.cell = check_choice("cell", cell, CELLS)
         gates, parameter = CELLS[cell].gates, partial(uniform_parameter, d_model)
         self.weight_ih_l0 = parameter(gates * d_model, d_model)

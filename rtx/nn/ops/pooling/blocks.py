@@ -123,9 +123,7 @@ def _scores(h: Tensor, layer: Layer) -> Tensor:
 
 def _sums(x: Tensor, layer: Layer) -> tuple[Tensor, Tensor]:
     """Return Σ exp(e_t), (G,), and Σ exp(e_t) h_t, (G, D), over the steps of a tile."""
-    h = torch.mm(x.flatten(1).t(), layer.w, out=layer.room[0, : x[0].numel()])
-    h = h.clamp_(min=FLOOR) if layer.leak == "printed" else F.leaky_relu_(h, FLOOR)
-    h = h.view(*x.shape[1:], -1)
+    _, h = _states(x, layer)
     mass = x[-1] if layer.score is None else _scores(h, layer).exp_().mul_(x[-1])
     return mass.sum(1), torch.bmm(mass[:, None], h).squeeze(1)
 
