@@ -7,10 +7,11 @@ derivatives and forward-mode derivatives. `rtx.nn.masks` says what hidden positi
 
 from torch import Tensor
 from torch.autograd import forward_ad
+from torch.nn.functional import scaled_dot_product_attention as sdpa
 
 from rtx.nn.ops.attention.blocks import blocked_attention
 from rtx.nn.ops.attention.native import native_attention
-from rtx.nn.ops.attention.torch import sdpa, torch_attention
+from rtx.nn.ops.attention.torch import torch_attention
 from rtx.nn.ops.conditions import no_native_code, not_on_cpu, other_sizes
 from rtx.nn.ops.dispatch import Implementation, Operation
 
