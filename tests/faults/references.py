@@ -27,10 +27,9 @@ from rtx.models import (
     Transformer,
     TransformerXL,
 )
-from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, RelativeAttention, Residual, reference
-from rtx.nn.convolution import LocalConv
-from rtx.nn.cross_attention import CrossAttention
-from rtx.nn.local_attention import LocalAttention
+from rtx.models.griffin import RecurrentBlock
+from rtx.nn import FeedForward, LocalRNN, RelativeAttention, Residual, reference
+from rtx.nn.convolution import CausalConv, LocalConv
 from rtx.nn.multi_channel import MultiChannelRNN
 from rtx.nn.relative import LinearBiasAttention, RotaryAttention
 from rtx.nn.segment_memory import SegmentMemory
@@ -52,48 +51,55 @@ def sublayer(layer: nn.Module, x: Tensor) -> Tensor:
         return reference.local_rnn(x, *layer.parameters(), layer.window, layer.cell)
     if isinstance(layer, FeedForward):
         return each_position(lambda u: reference.feed_forward(u, *layer.parameters()), x)
-    attention = layer.attention if isinstance(layer, SegmentMemory) else layer
     if isinstance(layer, LocalConv):
-        return local_convolution(layer, x).tanh()
-    maps = [f.weight for f in (attention.query, attention.key, attention.value, attention.output)]
+        return torch.stack([convolution(layer, sequence) for sequence in x]).tanh()
+    if isinstance(layer, RotaryAttention | LinearBiasAttention):
+        return torch.stack([by_distance(layer, sequence) for sequence in x])
+    inner = layer.attention if isinstance(layer, SegmentMemory) else layer
+    maps = [f.weight for f in (inner.query, inner.key, inner.value, inner.output)]
     if isinstance(layer, SegmentMemory):
-        biases = attention.content_bias, attention.position_bias
-        weights = *biases, *maps, attention.distance.weight
+        weights = inner.content_bias, inner.position_bias, *maps, inner.distance.weight
         return reference.transformer_xl_attention(x, *weights, layer.segment, layer.memory)
     if isinstance(layer, RelativeAttention):
         return reference.shaw_attention(x, layer.key_table, layer.value_table, *maps, len(layer.key_table) - 1)
-    if isinstance(layer, RotaryAttention | LinearBiasAttention):
-        return torch.stack([by_distance(layer, sequence, *maps) for sequence in x])
-    return reference.multi_head_attention(x, *maps, attention.heads)
+    return reference.multi_head_attention(x, *maps, layer.heads)
 
 
-def local_convolution(layer: LocalConv, x: Tensor) -> Tensor:
-    """Each output is the sum of one matrix times each input of its window."""
-    rows = x.new_zeros(*x.shape) + layer.bias
-    for t in range(x.shape[1]):
-        for back in range(min(layer.kernel, t + 1)):
-            rows[:, t] += x[:, t - back] @ layer.direction[:, :, -1 - back].T
-    return rows
+def attention(
+    layer: nn.Module, x: Tensor, source: Tensor, score: Callable[..., Tensor], window: int | None = None
+) -> tuple[Tensor, list[Tensor]]:
+    """One query of x (T, D), one head and one visible position of the source (S, D) at a time.
+
+    A query sees the last `window` positions up to its own, or the whole source if there is no window. Also return the
+    weights for each query and head. All heads may share one head of keys and values.
+    """
+    K, rows, weights = layer.d_model // layer.heads, [], []
+    for t, x_t in enumerate(x):
+        seen, found = range(len(source)) if window is None else range(max(0, t - window + 1), t + 1), []
+        for head in range(layer.heads):
+            part = slice(head * K, (head + 1) * K)
+            shared = part if len(layer.key.weight) == layer.d_model else slice(K)
+            q, keys = layer.query.weight[part] @ x_t, [layer.key.weight[shared] @ source[s] for s in seen]
+            powers = torch.stack([score(q, k, t, s, head) for s, k in zip(seen, keys, strict=True)]).exp()
+            weights.append(powers / powers.sum())
+            found.append(weights[-1] @ torch.stack([layer.value.weight[shared] @ source[s] for s in seen]))
+        rows.append(layer.output.weight @ torch.cat(found))
+    return torch.stack(rows), weights
 
 
-def by_distance(layer: MultiHeadAttention, x: Tensor, *maps: Tensor) -> Tensor:
-    """Rotary attention, with complex numbers, or ALiBi, for one sequence."""
-    q, k, v = (x @ matrix.T for matrix in maps[:3])
-    H, K, heads = layer.heads, len(x[0]) // layer.heads, []
-    for h in range(H):
-        cut, rows = slice(h * K, (h + 1) * K), []
-        speeds = 10_000.0 ** -(torch.arange(K // 2, dtype=x.dtype) / (K // 2))
-        for t in range(len(x)):
-            scores = []
-            for s in range(t + 1):
-                if isinstance(layer, LinearBiasAttention):
-                    scores.append(q[t, cut] @ k[s, cut] / K**0.5 - (t - s) * 2 ** (-8 * (h + 1) / H))
-                else:
-                    a, b = (torch.view_as_complex(y[cut].reshape(-1, 2)) for y in (q[t], k[s]))
-                    scores.append((a * b.conj() * torch.exp(1j * (t - s) * speeds)).real.sum() / K**0.5)
-            rows.append(torch.stack(scores).softmax(0) @ v[: t + 1, cut])
-        heads.append(torch.stack(rows))
-    return torch.cat(heads, -1) @ maps[3].T
+def by_content(q: Tensor, k: Tensor, *_: int) -> Tensor:
+    return q @ k / math.sqrt(len(q))
+
+
+def by_distance(layer: nn.Module, x: Tensor) -> Tensor:
+    """ALiBi or rotary attention for one sequence."""
+
+    def score(q: Tensor, k: Tensor, t: int, s: int, head: int) -> Tensor:
+        if isinstance(layer, LinearBiasAttention):
+            return by_content(q, k) - (t - s) * 2 ** (-8 * (head + 1) / layer.heads)
+        return by_content(rotated(q, t), rotated(k, s))
+
+    return attention(layer, x, x, score, getattr(layer, "window", len(x)))[0]
 
 
 def residual(around: Residual, x: Tensor, function: Callable[[Tensor], Tensor] | None = None) -> Tensor:
@@ -188,17 +194,18 @@ def hm_rnn_with_operations(model: HMRNN, x: Tensor) -> tuple[Tensor, list[list[l
     return hierarchical(x, levels, model.output_gates.weight, model.output.weight, model.slope)
 
 
-def convolution(layer: nn.Module, sequence: Tensor) -> Tensor:
+def convolution(layer: CausalConv, sequence: Tensor) -> Tensor:
     """A causal convolution of one sequence (T, D), one tap at a time; its weight is gain × direction / norm."""
-    norms = torch.stack([w.square().sum().sqrt() for w in layer.direction])
+    norms = layer.direction.square().sum((1, 2)).sqrt()
+    scale = torch.ones_like(norms) if layer.gain is None else layer.gain.flatten() / norms
     rows = []
     for t in range(len(sequence)):
         total = layer.bias
         for tap in range(layer.kernel):
             s = t - (layer.kernel - 1 - tap) * layer.dilation
-            if s >= 0:
-                weight = layer.gain.flatten()[:, None] * layer.direction[:, :, tap] / norms[:, None]
-                total = total + weight @ sequence[s]
+            if s >= 0:  # each group of outputs reads its own inputs
+                weight = torch.block_diag(*layer.direction[:, :, tap].chunk(layer.groups))
+                total = total + scale * (weight @ sequence[s])
         rows.append(total)
     return torch.stack(rows)
 
@@ -231,35 +238,12 @@ def rotated(v: Tensor, t: int) -> Tensor:
     return torch.stack(done)
 
 
-def local_attention(layer: LocalAttention, sequence: Tensor) -> Tensor:
-    """One sequence (T, D): one query, one head and one visible key at a time."""
-    rows, K = [], layer.d_model // layer.heads
-    for t, x_t in enumerate(sequence):
-        seen, found = range(max(0, t - layer.window + 1), t + 1), []
-        for head in range(layer.heads):
-            q = rotated(layer.query.weight[head * K : (head + 1) * K] @ x_t, t)
-            keys = [rotated(layer.key.weight @ sequence[s], s) for s in seen]
-            scores = [q @ k / math.sqrt(K) for k in keys]
-            found.append(reference.weighted(scores, [layer.value.weight @ sequence[s] for s in seen]))
-        rows.append(layer.output.weight @ torch.cat(found))
-    return torch.stack(rows)
-
-
-def recurrent_block(p: dict[str, Tensor], sequence: Tensor) -> Tensor:
-    """Griffin's recurrent block on one sequence (T, D): one step, one number and one tap at a time."""
-    inner = [linear(p, "input", x_t) for x_t in sequence]
-    taps, bias = p["convolution.direction"], p["convolution.bias"]
-    convolved = []
-    for t in range(len(sequence)):
-        numbers = []
-        for d in range(sequence.shape[1]):
-            number = bias[d]
-            for back in range(min(4, t + 1)):
-                number = number + taps[d, 0, 3 - back] * inner[t - back][d]
-            numbers.append(number)
-        convolved.append(torch.stack(numbers))
+def recurrent_block(block: RecurrentBlock, sequence: Tensor) -> Tensor:
+    """Griffin's recurrent block on one sequence (T, D), one step at a time."""
+    p = dict(block.named_parameters())
+    convolved = convolution(block.convolution, torch.stack([linear(p, "input", x_t) for x_t in sequence]))
     gates = [p[f"recurrence.{gate}_gate.{kind}"] for gate in ("recurrence", "input") for kind in ("weight", "bias")]
-    states = reference.rg_lru(torch.stack(convolved), p["recurrence.decay"], *gates)
+    states = reference.rg_lru(convolved, p["recurrence.decay"], *gates)
     rows = zip(sequence, states, strict=True)
     return torch.stack([linear(p, "output", gelu(linear(p, "gate", x_t)) * h) for x_t, h in rows])
 
@@ -268,11 +252,9 @@ def griffin(model: Griffin, x: Tensor) -> Tensor:
     done = []
     for h in x:
         for block in model.blocks:
-            p, u = dict(block.named_parameters()), rms_norm(h, block.mixing_norm.weight)
-            mixing = {name.removeprefix("mixing."): weight for name, weight in p.items()}
-            attends = isinstance(block.mixing, LocalAttention)
-            h = h + (local_attention(block.mixing, u) if attends else recurrent_block(mixing, u))
-            network = {name.removeprefix("forward_network."): weight for name, weight in p.items()}
+            mix = recurrent_block if isinstance(block.mixing, RecurrentBlock) else by_distance
+            h = h + mix(block.mixing, rms_norm(h, block.mixing_norm.weight))
+            network = dict(block.forward_network.named_parameters())
             hidden = [
                 gelu(linear(network, "gate", u)) * linear(network, "expand", u)
                 for u in rms_norm(h, block.forward_norm.weight)
@@ -309,22 +291,9 @@ REFERENCES: dict[str, Callable[..., Tensor]] = {
 }
 
 
-def attention_to_all(layer: MultiHeadAttention | CrossAttention, x: Tensor, seen: Tensor) -> Tensor:
-    """Each position of x (1, T, D) attends to all positions of `seen` (1, S, D): one query and one head at a time."""
-    K, rows = layer.d_model // layer.heads, []
-    for x_t in x[0]:
-        found = []
-        for head in range(layer.heads):
-            part = slice(head * K, (head + 1) * K)
-            q = layer.query.weight[part] @ x_t
-            scores = [q @ (layer.key.weight[part] @ s) / math.sqrt(K) for s in seen[0]]
-            found.append(reference.weighted(scores, [layer.value.weight[part] @ s for s in seen[0]]))
-        rows.append(layer.output.weight @ torch.cat(found))
-    return torch.stack(rows)[None]
-
-
-def encoder_decoder(model: EncoderDecoder, source: list[int], target: list[int]) -> Tensor:
-    """The logits (T, V) for one sentence without padding."""
+def encoder_decoder(model: EncoderDecoder, source: list[int], target: list[int]) -> tuple[Tensor, Tensor]:
+    """For one sentence without padding: the logits (T, V), and the weights (T, S) of the last block's mean head."""
+    weights: list[Tensor] = []
 
     def embedded(table: nn.Embedding, tokens: list[int]) -> Tensor:
         x = torch.stack([table.weight[token] for token in tokens])[None] * math.sqrt(model.d_model)
@@ -334,18 +303,23 @@ def encoder_decoder(model: EncoderDecoder, source: list[int], target: list[int])
         weights = [*last.parameters()]
         return each_position(lambda row: reference.layer_norm(row, *weights), x) if weights else x
 
+    def look(layer: nn.Module, u: Tensor, at: Tensor) -> Tensor:
+        found, weights[:] = attention(layer, u[0], at[0], by_content)
+        return found[None]
+
     x, y = embedded(model.source_embedding, source), embedded(model.target_embedding, target)
     for block in model.encoder:
         x = residual(block.local, x) if block.local else x
-        x = residual(block.attention, x, lambda u, layer=block.attention.sublayer: attention_to_all(layer, u, u))
+        x = residual(block.attention, x, lambda u, layer=block.attention.sublayer: look(layer, u, u))
         x = residual(block.feed_forward, x)
     x = normed(model.encoder_norm, x)
     for block in model.decoder:
         y = residual(block.local, y) if block.local else y
         y = residual(block.attention, y)
-        y = residual(block.cross, y, lambda u, layer=block.cross.sublayer: attention_to_all(layer, u, x))
+        y = residual(block.cross, y, lambda u, layer=block.cross.sublayer: look(layer, u, x))
         y = residual(block.feed_forward, y)
-    return normed(model.decoder_norm, y)[0] @ model.output.weight.T + model.output.bias
+    looks = torch.stack(weights).view(len(target), -1, len(source)).mean(1)
+    return normed(model.decoder_norm, y)[0] @ model.output.weight.T + model.output.bias, looks
 
 
 def rnnsearch(model: Seq2Seq, source: list[int], target: list[int]) -> tuple[Tensor, Tensor]:

@@ -48,26 +48,22 @@ def skip_without_lstm_under_autocast(model: nn.Module) -> None:
             pytest.skip(f"torch: {error}")
 
 
-def of_attention(attention: nn.Module) -> dict[str, Tensor]:
-    """Return the state dict of torch's MultiheadAttention. It has biases, and ours (Eq. 4 and 6) do not: zeros."""
-    zero = attention.output.weight.new_zeros(attention.d_model)
-    return {
-        "in_proj_weight": torch.cat([attention.query.weight, attention.key.weight, attention.value.weight]),
-        "in_proj_bias": zero.repeat(3),
-        "out_proj.weight": attention.output.weight,
-        "out_proj.bias": zero,
+def torch_state(attention: nn.Module, feed_forward: nn.Module) -> dict[str, Tensor]:
+    """Return the state dict of torch's Transformer layer, from the residuals of our block.
+
+    Torch's attention has biases, and ours (Eq. 4 and 6) has none: zeros.
+    """
+    ours, network = attention.sublayer, feed_forward.sublayer
+    zero = ours.output.weight.new_zeros(ours.d_model)
+    found = {
+        "self_attn.in_proj_weight": torch.cat([ours.query.weight, ours.key.weight, ours.value.weight]),
+        "self_attn.in_proj_bias": zero.repeat(3),
+        "self_attn.out_proj.weight": ours.output.weight,
+        "self_attn.out_proj.bias": zero,
     }
-
-
-def torch_state(attention: nn.Module, feed_forward: nn.Module, cross: nn.Module | None = None) -> dict[str, Tensor]:
-    """Return the state dict of torch's Transformer layer, from the residuals of our block."""
-    found = {f"self_attn.{key}": value for key, value in of_attention(attention.sublayer).items()}
-    if cross is not None:
-        found |= {f"multihead_attn.{key}": value for key, value in of_attention(cross.sublayer).items()}
-    parts = [("linear1", feed_forward.sublayer.expand), ("linear2", feed_forward.sublayer.contract)]
-    residuals = [part for part in (attention, cross, feed_forward) if part is not None]
-    parts += [(f"norm{i}", around.norm) for i, around in enumerate(residuals, 1)]
-    return found | {f"{name}.{key}": value for name, part in parts for key, value in part.state_dict().items()}
+    parts = {"linear1": network.expand, "linear2": network.contract}
+    parts |= {"norm1": attention.norm, "norm2": feed_forward.norm}
+    return found | {f"{name}.{key}": value for name, part in parts.items() for key, value in part.state_dict().items()}
 
 
 def torch_layer(block: nn.Sequential, norm: str) -> nn.TransformerEncoderLayer:
