@@ -18,22 +18,31 @@ LEFT, TOP, MAP = 46, 30, 280  # of the large map, in pixels
 
 
 class Looks(nn.Module):
-    """Head 1 looks at the first position, head 2 at its own and a little at the second."""
+    """Attention with these weights, (H, T, T)."""
+
+    def __init__(self, weights: Tensor) -> None:
+        super().__init__()
+        self.weights = weights
 
     def introspect(self, x: Tensor) -> dict[str, Tensor]:
-        first, own = torch.zeros(4, 4), 0.75 * torch.eye(4)
-        first[:, 0] = 1
-        own[1:, 1] += 0.25
-        own[0, 0] = 1
-        return {"weights": torch.stack([first, own])[None]}
+        return {"weights": self.weights[None]}
 
     def forward(self, x: Tensor) -> Tensor:
         return x
 
 
+def at_the_first(heads: int, T: int) -> Tensor:
+    return torch.eye(T)[0].expand(heads, T, T)
+
+
 @pytest.fixture
 def page(tab: Page, tmp_path: Path) -> Page:
-    tab.goto(explore.attention(Looks(), torch.zeros(1, 4, 1), [*"wxyz"]).save(tmp_path / "a.html").as_uri())
+    """Head 1 looks at the first position, head 2 at its own and a little at the second."""
+    own = 0.75 * torch.eye(4)
+    own[1:, 1] += 0.25
+    own[0, 0] = 1
+    looks = Looks(torch.cat([at_the_first(1, 4), own[None]]))
+    tab.goto(explore.attention(looks, torch.zeros(1, 4, 1), [*"wxyz"]).save(tmp_path / "a.html").as_uri())
     return tab
 
 
@@ -73,24 +82,9 @@ def test_colours_are_the_weights(page: Page) -> None:
         assert seen == pytest.approx([255 * part for part in wanted], abs=5)
 
 
-class Counted(nn.Module):
-    """A layer of some heads that look at the first of three positions."""
-
-    def __init__(self, heads: int) -> None:
-        super().__init__()
-        self.heads = heads
-
-    def introspect(self, x: Tensor) -> dict[str, Tensor]:
-        weights = torch.zeros(1, self.heads, 3, 3)
-        weights[..., 0] = 1
-        return {"weights": weights}
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x
-
-
 def test_a_layer_of_fewer_heads_shows_its_last_and_what_prints_nothing_has_a_sign(page: Page, tmp_path: Path) -> None:
-    shown = explore.attention(nn.Sequential(Counted(1), Counted(2)), torch.zeros(1, 3, 1), [" ", "\n", ""])
+    layers = nn.Sequential(Looks(at_the_first(1, 3)), Looks(at_the_first(2, 3)))
+    shown = explore.attention(layers, torch.zeros(1, 3, 1), [" ", "\n", ""])
     page.goto(shown.save(tmp_path / "a.html").as_uri())
     sentence, heads = page.locator("[aria-live=polite]"), page.get_by_role("slider", name="head")
     heads.press("End")

@@ -8,7 +8,7 @@ import pytest
 import torch
 from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
-from torch import Tensor, nn
+from test_attention_page import Looks
 
 import rtx
 from rtx.lab import explore
@@ -36,19 +36,8 @@ CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
 };"""
 
 
-class Looks(nn.Module):
-    """Attention alike everywhere, by 16 heads."""
-
-    def introspect(self, x: Tensor) -> dict[str, Tensor]:
-        T = x.shape[1]
-        return {"weights": torch.full((1, 16, T, T), 1 / T)}
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x
-
-
 MAKERS: dict[str, Callable[[], Page]] = {
-    "attention": lambda: explore.attention(Looks(), X[:, :4], ["a", LONG, "<b>", "d"]),
+    "attention": lambda: explore.attention(Looks(torch.full((16, 4, 4), 1 / 4)), X[:, :4], ["a", LONG, "<b>", "d"]),
     "channels": lambda: explore.channels(text="word " * 30),
     "window": lambda: explore.window(3 * X[0, :40, :16], LocalRNN(16, 40)),
     "ledger": explore.ledger,

@@ -2,11 +2,12 @@
 
 import json
 import math
+import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
-from waiting import until
 
 from rtx.lab import explore
 from rtx.lab.choice import Choice, offered
@@ -22,6 +23,14 @@ pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 def small(model: str = "gru", **changes: object) -> Live:
     return explore.training("digits", model, d_model=8, layers=1, **changes)
+
+
+def until(reached: Callable[[], object]) -> None:
+    """Wait for what another thread does, and fail if it takes a minute."""
+    end = time.monotonic() + 60
+    while not reached():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def with_runs(lab: Live, *choices: Choice) -> Live:

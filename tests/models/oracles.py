@@ -9,6 +9,11 @@ from torch import Tensor, nn
 
 from rtx.nn.streaming import State
 
+# three sentences with their padding, and their translations
+LENGTHS = torch.tensor([5, 2, 1])
+SOURCE = torch.tensor([[2, 3, 8, 0, 4], [5, 6, 0, 0, 0], [7, 0, 0, 0, 0]])
+TARGET = torch.tensor([[0, 2, 3, 4], [0, 6, 5, 1], [0, 3, 3, 1]])
+
 
 def stream(model: Any, x: Tensor, state: State | None = None) -> tuple[Tensor, State | None]:
     """Read `x` step by step."""

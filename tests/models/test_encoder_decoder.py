@@ -2,17 +2,13 @@
 
 import pytest
 import torch
-from oracles import assert_same
+from oracles import LENGTHS, SOURCE, TARGET, assert_same
 from references import encoder_decoder
 from torch.nn.functional import pad
 
 from rtx.models import EncoderDecoder
 from rtx.nn import LocalRNN, MultiHeadAttention
 from rtx.nn.cross_attention import CrossAttention
-
-LENGTHS = torch.tensor([5, 2, 1])
-SOURCE = torch.tensor([[2, 3, 8, 0, 4], [5, 6, 0, 0, 0], [7, 0, 0, 0, 0]])
-TARGET = torch.tensor([[0, 2, 3, 4], [0, 6, 5, 1], [0, 3, 3, 1]])
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])

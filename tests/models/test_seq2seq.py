@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from oracles import assert_same, count, gradients, skip_without_lstm_under_autocast
+from oracles import LENGTHS, SOURCE, TARGET, assert_same, count, gradients, skip_without_lstm_under_autocast
 from references import rnnsearch as expected_rnnsearch
 
 from rtx.models import MODELS, RNN, EncoderDecoder, Seq2Seq, rnnsearch
@@ -11,9 +11,6 @@ from rtx.tasks.build import hyperparameter_names
 
 SOURCES, TARGETS, BEGIN, END = 9, 7, 0, 1
 RECURRENT = ["rnn", "gru", "lstm", "mc-rnn", "ho-rnn", "hm-rnn", "awd-lstm", "griffin"]
-LENGTHS = torch.tensor([5, 2, 1])
-SOURCE = torch.tensor([[2, 3, 8, 0, 4], [5, 6, 0, 0, 0], [7, 0, 0, 0, 0]])
-TARGET = torch.tensor([[0, 2, 3, 4], [0, 6, 5, 1], [0, 3, 3, 1]])
 
 
 def backbone(name: str) -> torch.nn.Module:

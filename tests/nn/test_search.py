@@ -1,6 +1,5 @@
-"""Beam search against all possible sequences, against a beam of lists, and when it stops."""
+"""Beam search against a beam of lists, and when it stops."""
 
-import itertools
 import math
 
 import pytest
@@ -28,17 +27,6 @@ class Chain:
         sentence, before, t = state
         return self.table[sentence, t, before, tokens], (sentence, tokens, t + 1)
 
-    def all_sequences(self, sentence: int, length: int, alpha: float) -> list[tuple[float, list[int]]]:
-        """Return each complete sequence with its score, the best first. Some are cut off at `length`."""
-        found = []
-        words = [w for w in range(WORDS) if w != END]
-        for n in range(1, length + 1):
-            for body in itertools.product(words, repeat=n - 1):
-                for last in [END] if n < length else range(WORDS):
-                    sequence = [*body, last]
-                    found.append((self.score(sentence, sequence) / n**alpha, sequence))
-        return sorted(found, reverse=True)
-
     def score(self, sentence: int, sequence: list[int]) -> float:
         total, before, last = 0.0, BEGIN, BEGIN
         for t, token in enumerate(sequence):
@@ -60,21 +48,6 @@ class Padded(Chain):
         return torch.nn.functional.pad(logits, (0, 400 - WORDS), value=-math.inf), state
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.7, 1.0])
-@pytest.mark.parametrize("seed", range(5))
-def test_a_beam_for_all_sequences_finds_them_in_order(alpha, seed):
-    model = Padded(2, seed=seed)
-    found = search(model, [0, 1], vocabulary=400, width=400, length=4, alpha=alpha)
-    for b in range(2):
-        expected = model.all_sequences(b, 4, alpha)
-        K = len(expected)  # 148
-        assert [t[:n] for t, n in zip(found.tokens[b].tolist(), found.lengths[b].tolist(), strict=True)][:K] == [
-            sequence for _, sequence in expected
-        ]
-        torch.testing.assert_close(found.scores[b, :K], torch.tensor([s for s, _ in expected], dtype=torch.float64))
-        assert (found.scores[b, K:] == -math.inf).all() and (found.lengths[b, K:] == 0).all()
-
-
 def beam_of_lists(model: Chain, sentence: int, width: int, length: int, alpha: float) -> list[tuple[float, list[int]]]:
     """The same search with lists, one hypothesis at a time. It never stops early."""
     live, complete = [[]], []
@@ -84,6 +57,23 @@ def beam_of_lists(model: Chain, sentence: int, width: int, length: int, alpha: f
         complete += [h for h in longer if h[-1] == END or t == length]
         live = [h for h in longer if h[-1] != END]
     return sorted(((model.score(sentence, h) / len(h) ** alpha, h) for h in complete), reverse=True)[:width]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.7, 1.0])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_beam_for_all_sequences_finds_them_in_order(alpha, seed):
+    model = Padded(2, seed=seed)
+    found = search(model, [0, 1], vocabulary=400, width=400, length=4, alpha=alpha)
+    for b in range(2):
+        expected = beam_of_lists(model, b, 400, 4, alpha)
+        K = (
+            1 + 3 + 9 + 27 * 4
+        )  # one ends at once; of three, nine and 27 others, each ends or has one of four last words
+        assert [t[:n] for t, n in zip(found.tokens[b].tolist(), found.lengths[b].tolist(), strict=True)][:K] == [
+            sequence for _, sequence in expected
+        ]
+        torch.testing.assert_close(found.scores[b, :K], torch.tensor([s for s, _ in expected], dtype=torch.float64))
+        assert (found.scores[b, K:] == -math.inf).all() and (found.lengths[b, K:] == 0).all()
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0, 2.0])

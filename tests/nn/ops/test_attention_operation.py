@@ -7,7 +7,7 @@ import torch
 from comparison import NATIVE, OBSTACLE, Largest, assert_near, leaves, outputs_and_gradients, stored_bytes
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from operands import precision, reference_attention
+from operands import masked_attention, precision
 from torch.autograd.graph import saved_tensors_hooks
 
 from rtx.nn.ops.attention import blocks, causal_attention
@@ -31,13 +31,6 @@ def mask(impl: str, B: int, H: int, T: int, dropout: float) -> torch.Tensor:
     return (weights > 0).double()
 
 
-def masked_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, kept: torch.Tensor, dropout: float):
-    """Attention with the (T, T) weights as a tensor, and this mask."""
-    future = torch.ones(q.shape[2], q.shape[2], dtype=torch.bool).triu(1)
-    weights = (q @ k.mT / math.sqrt(q.shape[3])).masked_fill(future, -math.inf).softmax(-1)
-    return weights * kept / (1 - dropout) @ v
-
-
 @BOTH
 @settings(max_examples=40)
 @given(
@@ -59,7 +52,7 @@ def test_outputs_and_gradients_equal_explicit_weights(impl, B, H, T, K, dropout,
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "QUERIES", queries)
         patch.setattr(blocks, "SCORES", scores)
-        kept = mask(impl, B, H, T, dropout) if dropout else torch.ones(())
+        kept = mask(impl, B, H, T, dropout) if dropout else None
         found = outputs_and_gradients(seeded(*inputs, dropout, impl=impl), inputs)
     expected = outputs_and_gradients(masked_attention(*exact, kept, dropout), exact)
     assert {one.dtype for one in found} == {dtype}
@@ -85,8 +78,7 @@ def test_large_scores_do_no_harm_and_the_future_has_no_weight(impl):
     inputs = [x.detach().mul(40).requires_grad_() for x in heads(1, 2, 70, 4, torch.float32)]
     exact = leaves(inputs, torch.float64)
     found = outputs_and_gradients(causal_attention(*inputs, 0.0, impl=impl), inputs)
-    expected = masked_attention(*exact, torch.ones(()), 0)
-    assert_near(found, outputs_and_gradients(expected, exact), 1e-3)
+    assert_near(found, outputs_and_gradients(masked_attention(*exact), exact), 1e-3)
     q, k, v = (x.detach().clone() for x in inputs)
     k[:, :, 33:], v[:, :, 33:] = 1e5, 1e35
     assert torch.equal(causal_attention(q, k, v, 0.0, impl=impl)[:, :, :33], found[0][:, :, :33])
@@ -148,7 +140,7 @@ def test_blocks_keep_half_precision_and_sums_in_float32():
     half = heads(1, 2, 150, 4, torch.bfloat16)
     found = outputs_and_gradients(causal_attention(*half, 0.0, impl="blocks"), half)
     assert {x.dtype for x in found} == {torch.bfloat16}
-    assert_near(found[:1], [reference_attention(*(x.double() for x in half))], 0.01)
+    assert_near(found[:1], [masked_attention(*(x.double() for x in half))], 0.01)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert causal_attention(*heads(1, 2, 9, 4, torch.float32), 0.5).dtype == torch.bfloat16
 
