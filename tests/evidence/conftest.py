@@ -16,12 +16,13 @@ RESULTS = Path(__file__).parents[2] / "results"
 
 @pytest.fixture
 def put(tmp_path) -> Callable[..., None]:
-    """Return a function that adds a run to the ledger in `tmp_path`."""
+    """Return a function that adds a run to the ledger in `tmp_path`; for a list of scores, a run for each next seed."""
     like = next(run for run in read_results("nottingham", RESULTS) if run.variant == "adam")
 
     def add(model, test, seed=0, **changes):
-        ended = f"{model}{seed}{len(list(tmp_path.glob('*/*')))}"
-        write_result(replace(like, model=model, test=test, seed=seed, **changes), tmp_path, ended)
+        for one, score in enumerate(test if isinstance(test, list) else [test], seed):
+            ended = f"{model}{one}{len(list(tmp_path.glob('*/*')))}"
+            write_result(replace(like, model=model, test=score, seed=one, **changes), tmp_path, ended)
 
     return add
 

@@ -17,6 +17,7 @@ from rtx.training.recipe import load_recipe
 RESULTS = Path(__file__).parents[2] / "results"
 SOLVED = {"recipe": "ffa-add", "variant": "sloped+learning_rate=0.01", "validation": 1.0, "epoch": 1}
 TWO_RATES = {"variant": "sloped", "chosen_from": {"learning_rate=0.001": 1.0, "learning_rate=0.01": 1.0}}
+CUT = {"epoch": 1, "validation": 0.6, "budget": "1 of 100 epochs"}
 MULTIPLY = {"recipe": "ffa-multiply"}
 
 
@@ -37,11 +38,10 @@ def sentence(find, *others, **what):
 
 
 def test_full_runs_are_compared_seed_by_seed_and_lower_scores_win_where_they_should(put, find, scores):
-    for seed in range(4):
-        put("gru", 3.0 + seed / 10, seed)
-        put("lstm", 4.0 + seed / 10, seed)
-        put("gru", 90.0 + seed, seed, recipe="mnist")
-        put("lstm", 80.0 + seed, seed, recipe="mnist")
+    put("gru", [3.0, 3.1, 3.2, 3.3])
+    put("lstm", [4.0, 4.1, 4.2, 4.3])
+    put("gru", [90.0, 91.0, 92.0, 93.0], recipe="mnist")
+    put("lstm", [80.0, 81.0, 82.0, 83.0], recipe="mnist")
     assert scores("ahead", "nottingham", "gru", ["lstm"]) == [([-3.0, -3.1, -3.2, -3.3], [-4.0, -4.1, -4.2, -4.3])]
     assert scores("ahead", "mnist", "gru", ["lstm"]) == [([90.0, 91.0, 92.0, 93.0], [80.0, 81.0, 82.0, 83.0])]
     assert find("ahead", "nottingham", "gru", ["lstm"]).verdict == "holds"
@@ -54,9 +54,8 @@ def test_full_runs_are_compared_seed_by_seed_and_lower_scores_win_where_they_sho
 
 
 def test_runs_that_were_cut_only_suggest(put, find):
-    for seed in range(5):
-        put("gru", 3.0 + seed, seed, budget="2 of 15 epochs")
-        put("lstm", 13.0 + seed, seed, budget="2 of 15 epochs")
+    put("gru", [3.0, 4.0, 5.0, 6.0, 7.0], budget="2 of 15 epochs")
+    put("lstm", [13.0, 14.0, 15.0, 16.0, 17.0], budget="2 of 15 epochs")
     found = find("ahead", "nottingham", "gru", ["lstm"])
     assert (found.verdict, found.suggests, found.p) == ("open", "for", None)
     assert find("ahead", "nottingham", "lstm", ["gru"]).suggests == "against"
@@ -73,10 +72,9 @@ def test_a_run_that_diverged_has_the_worst_rank(put, find, scores, score):
 
 
 def test_the_norm_and_the_positions_that_the_variant_strong_chose_count_and_other_changes_do_not(put, scores):
-    for seed in range(3):
-        put("transformer", 2.0 + seed, seed, variant="strong+learning_rate=0.001+norm=pre+position=relative")
-        put("r-transformer", 3.0 + seed, seed, variant="strong+norm=pre")
-        put("r-transformer", 1.0, seed, variant="strong+cell=convolution")
+    put("transformer", [2.0, 3.0, 4.0], variant="strong+learning_rate=0.001+norm=pre+position=relative")
+    put("r-transformer", [3.0, 4.0, 5.0], variant="strong+norm=pre")
+    put("r-transformer", [1.0] * 3, variant="strong+cell=convolution")
     pair = [-3.0, -4.0, -5.0], [-2.0, -3.0, -4.0]
     assert scores("ahead", "nottingham", "r-transformer", ["transformer"], variant="strong") == [pair]
     put("transformer", 9.0, variant="adam+position=relative")
@@ -92,9 +90,8 @@ def test_equal_scores_are_no_lead(put, find):
 
 
 def test_a_margin_must_be_exceeded(put, find):
-    for seed in range(4):
-        put("gru", 2.0 + seed / 100, seed)
-        put("lstm", 3.0 + seed / 100, seed)
+    put("gru", [2.0, 2.01, 2.02, 2.03])
+    put("lstm", [3.0, 3.01, 3.02, 3.03])
     verdicts = [find("ahead", "nottingham", "gru", ["lstm"], margin=m).verdict for m in (0.5, 1.0, 1.5)]
     assert verdicts == ["holds", "open", "fails"]
 
@@ -108,9 +105,8 @@ def test_of_several_rates_validation_chooses_on_the_seeds_that_both_have(put, fi
     assert "best of several rates for lstm" in sentence(find, "lstm")
     for seed, validation in enumerate((2.9, 3.1, 3.1)):
         put("tcn", 3.0, seed, validation=validation)
-    put(
-        "tcn", 5.0, 0, validation=3.0, variant="adam+learning_rate=0.01"
-    )  # better than the others' mean, not than seed 0
+    # better than the others' mean, but not than seed 0
+    put("tcn", 5.0, validation=3.0, variant="adam+learning_rate=0.01")
     assert "tcn 3.00 ± 0.00" in sentence(find, "tcn")
 
 
@@ -130,9 +126,8 @@ def test_one_budget_is_compared_full_runs_first_then_more_seeds(put, find):
     put("gru", 5.0, scale="quick")
     assert sentence(find, "lstm").startswith("gru 5.00; lstm 2.00 (scale quick")
     put("lstm", 4.0)
-    for seed in range(3):
-        put("gru", 6.0, seed, scale="cpu")
-        put("lstm", 7.0, seed, scale="cpu")
+    put("gru", [6.0] * 3, scale="cpu")
+    put("lstm", [7.0] * 3, scale="cpu")
     assert sentence(find, "lstm").startswith("gru 3.00; lstm 4.00 (full budget, 1 seed")
     for other in ("tcn", "rnn", "transformer"):
         put(other, 4.0, budget="5 of 15 epochs")
@@ -141,9 +136,8 @@ def test_one_budget_is_compared_full_runs_first_then_more_seeds(put, find):
 
 def test_of_two_variants_the_one_with_more_seeds_is_compared(put, find):
     for variant, test, seeds in (("adam", 5.0, 1), ("official", 3.0, 2)):
-        for seed in range(seeds):
-            put("gru", test, seed, variant=variant)
-            put("lstm", test + 1, seed, variant=variant)
+        put("gru", [test] * seeds, variant=variant)
+        put("lstm", [test + 1] * seeds, variant=variant)
     assert sentence(find, "lstm").startswith("gru 3.00 ± 0.00; lstm 4.00 ± 0.00 (full budget, 2 seeds")
 
 
@@ -179,9 +173,8 @@ def test_with_seconds_as_the_budget_only_runs_of_one_machine_are_compared(put, f
     equal = {"variant": "same-seconds+seconds=60", "budget": "60 of 3600 seconds"}
     put("gru", 3.0, hardware="one", validation=3.0, **equal)
     put("lstm", 2.0, hardware="one", validation=2.0, **equal)
-    for seed in range(3):
-        put("gru", 4.0, seed, hardware="another", validation=4.0, **equal)
-        put("lstm", 5.0, seed, hardware="another", validation=5.0, **equal)
+    put("gru", [4.0] * 3, hardware="another", validation=4.0, **equal)
+    put("lstm", [5.0] * 3, hardware="another", validation=5.0, **equal)
     found = find("ahead", "nottingham", "gru", ["lstm"], variant="same-seconds")
     assert found.sentence.startswith("gru 4.00 ± 0.00; lstm 5.00 ± 0.00 (") and found.suggests == "for"
 
@@ -200,8 +193,8 @@ def test_translations_are_compared_by_bleu_although_perplexity_chooses_the_rate(
         ("baseline", "", 30.0, 5.0), ("baseline", "+learning_rate=1", 20.0, 9.0),
         ("baseline", "+layers=1", 22.0, 4.0), ("baseline-large", "", 25.0, 6.0),
     ):  # fmt: skip
-        for seed in range(4):
-            put(row, bleu + seed / 10, seed, recipe="multi30k", variant=own + change, validation=perplexity)
+        scores = [bleu + seed / 10 for seed in range(4)]
+        put(row, scores, recipe="multi30k", variant=own + change, validation=perplexity)
     assert find("ahead", "multi30k", "baseline", ["baseline-large"]).verdict == "holds"
     assert find("ahead", "multi30k", "baseline-large", ["baseline"]).verdict == "fails"
     assert find("not_needed", "multi30k", "baseline", ["baseline-large"]).suggests == "for"
@@ -210,32 +203,29 @@ def test_translations_are_compared_by_bleu_although_perplexity_chooses_the_rate(
 
 
 def test_a_part_is_needed_if_the_model_without_it_is_behind(put, find):
-    for seed in range(4):
-        put("r-transformer", 2.2 + seed / 10, seed)
-        put("r-transformer", 1.0 + seed / 10, seed, variant="adam+window=12")
-        put("r-transformer", 3.5 + seed / 10, seed, variant="adam+heads=0")
-        put("r-transformer", 1.0, seed, variant="adam+heads=0", scale="quick")
+    put("r-transformer", [2.2, 2.3, 2.4, 2.5])
+    put("r-transformer", [1.0, 1.1, 1.2, 1.3], variant="adam+window=12")
+    put("r-transformer", [3.5, 3.6, 3.7, 3.8], variant="adam+heads=0")
+    put("r-transformer", [1.0] * 4, variant="adam+heads=0", scale="quick")
     verdicts = [find("needs", "nottingham", "r-transformer", changes=[one]).verdict for one in ("heads=0", "window=12")]
     assert verdicts == ["holds", "fails"]
     assert "not run: window=2" in find("needs", "nottingham", "r-transformer", changes=["heads=0", "window=2"]).sentence
 
 
 def test_in_the_variant_strong_each_model_has_the_settings_that_validation_chose(put, find):
-    for seed in range(4):
-        put("r-transformer", 2.2 + seed / 10, seed, variant="strong+learning_rate=0.001")
-        put("r-transformer", 1.0 + seed / 10, seed, variant="strong+dropout=0.3+heads=0+learning_rate=0.0002+norm=pre")
-        put("r-transformer", 9.0, seed, variant="strong+heads=0+learning_rate=0.002", validation=9.0)  # a worse choice
+    put("r-transformer", [2.2, 2.3, 2.4, 2.5], variant="strong+learning_rate=0.001")
+    put("r-transformer", [1.0, 1.1, 1.2, 1.3], variant="strong+dropout=0.3+heads=0+learning_rate=0.0002+norm=pre")
+    put("r-transformer", [9.0] * 4, variant="strong+heads=0+learning_rate=0.002", validation=9.0)  # a worse choice
     asked = {"changes": ["heads=0"], "variant": "strong"}
     assert find("needs", "nottingham", "r-transformer", **asked).verdict == "fails"
 
 
 @pytest.mark.parametrize(("scores_", "sense", "confirmed"), [
-    ((74, 75, 73), "<=", [True, True, True]), ((76, 74, 77), "<=", [False, True, False]),
-    ((75, 74), ">=", [True, False]),
+    ([74, 75, 73], "<=", [True, True, True]), ([76, 74, 77], "<=", [False, True, False]),
+    ([75, 74], ">=", [True, False]),
 ])  # fmt: skip
 def test_a_bound_is_checked_seed_by_seed(put, tmp_path, scores_, sense, confirmed):
-    for seed, score in enumerate(scores_):
-        put("attention", score, seed, recipe="ffa-order")
+    put("attention", scores_, recipe="ffa-order")
     look = QUESTIONS["bound"](tmp_path, recipe="ffa-order", model="attention", bound=75.0, sense=sense)
     assert look.evidence == Count(confirmed, True)
 
@@ -249,11 +239,9 @@ def test_a_bound_is_settled_by_full_runs_of_the_recipes_own_variant(put, find):
     put("mean-5000", 0.85, **MULTIPLY, variant="sloped", budget="5 of 100 epochs")
     assert (found().verdict, found().suggests) == ("open", "")  # more training may lead above the bound
     assert found().sentence.startswith("mean-5000 0.850, bound 0.898")
-    for seed in range(3):
-        put("mean-5000", 0.95, seed, **MULTIPLY, variant="sloped", budget="6 of 100 epochs")
+    put("mean-5000", [0.95] * 3, **MULTIPLY, variant="sloped", budget="6 of 100 epochs")
     assert found().verdict == "fails"  # more training cannot take this back
-    for seed in range(3):
-        put("mean-5000", 0.85, seed, **MULTIPLY, variant="sloped+learning_rate=0.01")
+    put("mean-5000", [0.85] * 3, **MULTIPLY, variant="sloped+learning_rate=0.01")
     assert found().verdict == "holds"
 
 
@@ -274,13 +262,11 @@ def solved(find, row="mean-50", **what):
 
 
 def test_a_toy_problem_is_solved_by_full_scale_runs_of_the_variant(put, find):
-    for seed in range(3):
-        put("mean-50", 1.0, seed, **SOLVED, scale="cpu")
-        put("mean-50", 1.0, seed, **SOLVED | {"variant": "official", "epoch": 7})
+    put("mean-50", [1.0] * 3, **SOLVED, scale="cpu")
+    put("mean-50", [1.0] * 3, **SOLVED | {"variant": "official", "epoch": 7})
     assert solved(find).sentence == "not run"
     assert solved(find, variant="official").sentence.startswith("solved after epoch 7, 7, 7, in the paper 1")
-    for seed in range(3):
-        put("mean-50", 0.998, seed, **SOLVED)
+    put("mean-50", [0.998] * 3, **SOLVED)
     assert solved(find).verdict == "holds"
     put("mean-50", 1.0, 0, **SOLVED | {"validation": 0.999})  # one sequence of a thousand is missing
     assert solved(find).sentence.startswith("solved after epoch never, 1, 1")
@@ -311,10 +297,8 @@ def test_a_run_cut_before_the_papers_epochs_says_nothing(put, find, budgets, ver
 
 def test_with_one_rate_it_may_hold_where_the_best_rates_were_cut(put, find):
     """The best rate of a seed needs no more epochs than any other rate."""
-    for seed in range(3):
-        cut = {"epoch": 1, "validation": 0.6, "budget": "1 of 100 epochs"}
-        put("attention-5000", 0.6, seed, **SOLVED | TWO_RATES | cut)
-        put("attention-5000", 1.0, seed, **SOLVED | {"epoch": 2})
+    put("attention-5000", [0.6] * 3, **SOLVED | TWO_RATES | CUT)
+    put("attention-5000", [1.0] * 3, **SOLVED | {"epoch": 2})
     assert solved(find, "attention-5000").verdict == "holds"
 
 
@@ -324,14 +308,13 @@ def test_each_seed_is_judged_by_its_own_rate_and_its_longest_run(put, find):
             "chosen_from": TWO_RATES["chosen_from"]})  # fmt: skip
     put("mean-1000", 1.0, 1, **SOLVED | {"epoch": 9})  # another rate, which was not chosen
     assert solved(find, "mean-1000").sentence.startswith("solved after epoch 1, 2, 3, in the paper 2")
-    for seed in range(3):
-        put("mean-500", 0.6, seed, **SOLVED | {"validation": 0.6, "budget": "1 of 100 epochs"})
-        put("mean-500", 1.0, seed, **SOLVED | {"epoch": 4, "budget": "40 of 100 epochs"})
+    put("mean-500", [0.6] * 3, **SOLVED | CUT)
+    put("mean-500", [1.0] * 3, **SOLVED | {"epoch": 4, "budget": "40 of 100 epochs"})
     assert solved(find, "mean-500").sentence.startswith("solved after epoch 4, 4, 4")
-    for seed in range(3):  # a search that was cut chose the rate; a longer run with this rate goes on from there
-        put("mean-5000", 0.6, seed, **TWO_RATES | SOLVED | {"validation": 0.6, "budget": "2 of 100 epochs"})
-        end = {"budget": "8 of 100 epochs", "validation": 0.6} if seed else {"epoch": 9}
-        put("mean-5000", 0.6, seed, **SOLVED | end)
+    # a search that was cut chose the rate; a longer run with this rate goes on from there
+    put("mean-5000", [0.6] * 3, **TWO_RATES | SOLVED | CUT | {"budget": "2 of 100 epochs"})
+    put("mean-5000", 0.6, **SOLVED | {"epoch": 9})
+    put("mean-5000", [0.6] * 2, 1, **SOLVED | CUT | {"budget": "8 of 100 epochs"})
     assert solved(find, "mean-5000").sentence.startswith("solved after epoch 9, >8, >8, in the paper 8")
 
 
@@ -359,17 +342,14 @@ def test_a_model_is_sooner_by_a_test_on_its_epochs(put, find, attention, mean, v
     ("60 of 3600 seconds", "open", ""),
 ])  # fmt: skip
 def test_a_run_that_was_cut_could_have_solved_it_in_the_next_epoch(put, find, budget, verdict, suggests):
-    for seed in range(4):
-        put("attention-50", 1.0, seed, **SOLVED | TWO_RATES | {"epoch": 2})
-        put("mean-50", 0.6, seed, **SOLVED | TWO_RATES | {"epoch": 1, "validation": 0.6, "budget": budget})
+    put("attention-50", [1.0] * 4, **SOLVED | TWO_RATES | {"epoch": 2})
+    put("mean-50", [0.6] * 4, **SOLVED | TWO_RATES | CUT | {"budget": budget})
     assert (race(find).verdict, race(find).suggests) == (verdict, suggests)
 
 
 def test_a_run_that_was_cut_is_no_evidence_for_its_model(put, find):
-    for seed in range(4):
-        cut = {"epoch": 1, "validation": 0.6, "budget": "1 of 100 epochs"}
-        put("attention-50", 0.6, seed, **SOLVED | TWO_RATES | cut)
-        put("mean-50", 1.0, seed, **SOLVED | TWO_RATES | {"epoch": 3})
+    put("attention-50", [0.6] * 4, **SOLVED | TWO_RATES | CUT)
+    put("mean-50", [1.0] * 4, **SOLVED | TWO_RATES | {"epoch": 3})
     assert race(find).verdict == "open"
     assert find("sooner", "ffa-add", "mean-50", ["attention-50"]).verdict == "open"
 
@@ -377,12 +357,9 @@ def test_a_run_that_was_cut_is_no_evidence_for_its_model(put, find):
 @pytest.mark.parametrize("late", ["attention-50", "mean-50"])
 def test_a_model_that_compared_no_rates_cannot_be_shown_to_be_later(put, find, late):
     for row in ("attention-50", "mean-50"):
-        for seed in range(4):
-            tried = {} if row == late else TWO_RATES
-            put(row, 1.0, seed, **SOLVED | tried | {"epoch": 5 if row == late else 2})
+        put(row, [1.0] * 4, **SOLVED | ({"epoch": 5} if row == late else TWO_RATES | {"epoch": 2}))
     assert race(find).verdict == "open"
-    for seed in range(4):
-        put(late, 1.0, seed, **SOLVED | TWO_RATES | {"epoch": 5})
+    put(late, [1.0] * 4, **SOLVED | TWO_RATES | {"epoch": 5})
     assert race(find).verdict == ("holds" if late == "mean-50" else "fails")
 
 
@@ -408,8 +385,7 @@ def test_the_papers_printed_numbers_support_every_claim_that_they_are_the_source
             score, epoch = loaded.paper(row), loaded.paper_epochs(row) or 1
             if score is not None:
                 made = {"recipe": name, "variant": variant, "chosen_from": {"learning_rate=0.01": score}}
-                for seed in range(3):
-                    put(row, score, seed, validation=score, epoch=epoch, **made)
+                put(row, [score] * 3, validation=score, epoch=epoch, **made)
     papers = ("R-Transformer", "MC-RNN", "Feed-forward attention")
     found = {c.name: f for c, f in judged(tmp_path) if c.source.startswith(papers) and f.sentence != "not run"}
     against = [name for name, finding in found.items() if finding.verdict == "fails" or finding.suggests == "against"]
