@@ -104,7 +104,10 @@ def test_a_run_has_one_folder_and_one_file_whatever_its_settings_hold(recipe, tm
     assert path.parent == tmp_path / "results" / "tiny" and read_result(path).variant == f"plain+path={value}"
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"recipe": "tiny"}', "[" * 100_000])
+ODD = ["", "{", "[]", "null", '{"recipe": "tiny"}', '{"recipe": NaN}', "[" * 100_000, "9" * 5000, "x" * 2**21]
+
+
+@pytest.mark.parametrize("text", ODD)
 def test_a_damaged_file_is_named(tmp_path, text):
     path = write_result(result(), tmp_path)
     path.write_text(text)

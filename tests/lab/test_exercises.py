@@ -24,7 +24,9 @@ from rtx.classroom.notebooks import exercises_of
 from rtx.lab import exercises
 from rtx.lab.exercises import Exercise, Verdict
 from rtx.lab.exercises.exercise import bug, exercise
+from rtx.nn import LocalRNN
 from rtx.nn.linear_recurrence import linear_scan
+from rtx.nn.position import rotate
 from rtx.tasks.subwords import BEGIN, END
 
 EXERCISES = {name: check for name, check in vars(exercises).items() if isinstance(check, Exercise)}
@@ -210,17 +212,14 @@ def windows_by_index(x: Tensor, window: int) -> Tensor:
     return torch.where((places >= 0)[None, :, :, None], x.double()[:, places.clamp(min=0)], 0.0)
 
 
-def local_rnn_with_a_cell(gru: nn.GRU, x: Tensor, window: int) -> Tensor:
-    cell = nn.GRUCell(gru.input_size, gru.hidden_size)
-    cell.load_state_dict({name.removesuffix("_l0"): weight for name, weight in gru.state_dict().items()})
-    h = torch.zeros_like(x).flatten(0, 1)
-    for step in range(window):
-        h = cell(windows_by_index(x, window)[:, :, step].flatten(0, 1).float(), h)
-    return h.view_as(x)
+def local_rnn(gru: nn.GRU, x: Tensor, window: int) -> Tensor:
+    layer = LocalRNN(gru.hidden_size, window)
+    layer.load_state_dict(gru.state_dict())
+    return layer(x)
 
 
 def start_of_the_plain_rnn(gru: nn.GRU, x: Tensor, window: int) -> Tensor:
-    return torch.cat([gru(x)[0][:, : window - 1], local_rnn_with_a_cell(gru, x, window)[:, window - 1 :]], 1)
+    return torch.cat([gru(x)[0][:, : window - 1], local_rnn(gru, x, window)[:, window - 1 :]], 1)
 
 
 def induction_by_scores(x: Tensor) -> Tensor:
@@ -234,13 +233,6 @@ def shaw_scores_by_loops(q: Tensor, k: Tensor, table: Tensor, clip: int) -> list
     rows = [[max(-clip, min(clip, s - t)) + clip for s in range(len(k))] for t in range(len(q))]
     scale = q.shape[1] ** 0.5
     return [[float(q[t] @ (k[s] + table[row]) / scale) for s, row in enumerate(rows[t])] for t in range(len(q))]
-
-
-def rotated_as_complex(x: Tensor, start: int) -> np.ndarray:
-    pairs = x.numpy().astype(float).view(complex)
-    K = x.shape[1]
-    turns = np.exp(1j * np.outer(np.arange(start, start + len(x)), 10_000 ** (-np.arange(0, K, 2) / K)))
-    return np.ascontiguousarray(pairs * turns).view(float)
 
 
 def contributions_as_differences(
@@ -441,12 +433,12 @@ def gradient_by_autograd(a: Tensor, g: Tensor) -> Tensor:
     ("name", "answer"),
     [
         ("windows", windows_by_index),
-        ("local_rnn", local_rnn_with_a_cell),
+        ("local_rnn", local_rnn),
         ("without_pads", start_of_the_plain_rnn),
         ("causal_attention", lambda q, k, v: scaled_dot_product_attention(q, k, v, is_causal=True)),
         ("induction", induction_by_scores),
         ("shaw_scores", shaw_scores_by_loops),
-        ("rotated", rotated_as_complex),
+        ("rotated", rotate),
         ("contributions", contributions_as_differences),
         ("residual", residual_in_numpy),
         ("next_memory", newest),

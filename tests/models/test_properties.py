@@ -27,12 +27,6 @@ def test_no_output_depends_on_the_future(small_model):
     assert (jacobian.diagonal() > 0).all()
 
 
-def test_sequences_of_a_batch_are_independent(small_model):
-    model, x = small_model().double().eval(), torch.randn(4, 7, 8, dtype=torch.float64)
-    alone = torch.cat([model(row[None]) for row in x])
-    torch.testing.assert_close(model(x), alone, rtol=0, atol=1e-12)
-
-
 def test_every_parameter_gets_a_gradient(small_model):
     model = small_model()
     y = model(torch.randn(2, 9, 8))

@@ -44,15 +44,6 @@ def test_a_convolution_in_two_pieces_equals_the_whole_sequence(T, before, kernel
     assert past.shape == (2, (kernel - 1) * dilation, 4)
 
 
-def test_a_convolution_without_normalisation_is_torchs_in_groups():
-    torch.manual_seed(0)
-    ours, theirs = CausalConv(6, 6, 4, normalised=False, groups=6), nn.Conv1d(6, 6, 4, padding=3, groups=6)
-    theirs.load_state_dict({"weight": ours.direction, "bias": ours.bias})
-    x = torch.randn(2, 9, 6)
-    torch.testing.assert_close(ours(x), theirs(x.transpose(1, 2))[..., :9].transpose(1, 2))
-    assert count(ours) == 6 * 4 + 6
-
-
 def test_weights_start_as_torchs_do_for_the_inputs_of_a_group():
     torch.manual_seed(0)
     for groups, bound in ((1, 1 / 16), (64, 1 / 2)):  # 1 / √(inputs of a group · kernel)

@@ -1,10 +1,11 @@
-"""Multi-head attention against the reference, with and without explicit weights, and its masks."""
+"""Multi-head attention with and without explicit weights, its dropout and its masks."""
 
 import pytest
 import torch
 from comparison import assert_near, outputs_and_gradients
 
 from rtx.nn import MultiHeadAttention, attention, causal_mask
+from rtx.nn.cross_attention import CrossAttention
 
 
 class Explicit(MultiHeadAttention):
@@ -52,6 +53,17 @@ def test_dropout_keeps_the_mean_and_acts_in_training_only(index):
         many = layer(x.expand(3000, -1, -1))
         assert not torch.equal(many[0], many[1])
         torch.testing.assert_close(many.mean(0, keepdim=True), layer.eval()(x), rtol=0, atol=0.05)
+
+
+def test_dropout_of_attention_to_a_source_keeps_the_mean_and_acts_in_training_only():
+    torch.manual_seed(0)
+    layer, x, source = CrossAttention(8, 2, 0.5).double(), *torch.randn(2, 1, 5, 8, dtype=torch.float64)
+    encoded = layer.encode(source, torch.ones(1, 5, dtype=torch.bool))
+    with torch.no_grad():
+        assert not torch.equal(layer(x, encoded), layer(x, encoded))
+        mean = torch.stack([layer(x, encoded) for _ in range(3000)]).mean(0)
+        torch.testing.assert_close(mean, layer.eval()(x, encoded), rtol=0, atol=0.05)
+        assert torch.equal(layer(x, encoded), layer(x, encoded))
 
 
 def test_each_sequence_may_have_its_own_mask():
