@@ -1,7 +1,5 @@
 """The attention explorer shows the weights of any model that `trace` understands, under the right labels."""
 
-from typing import Any
-
 import pytest
 import torch
 from safetensors.torch import load
@@ -73,17 +71,3 @@ class Far(Tensor):
 
     def cpu(self) -> Tensor:  # type: ignore[override]
         return self.as_subclass(Tensor)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((rtx.RNN(4, 1), torch.randn(1, 5, 4)), "model: "),
-        ((rtx.Transformer(4, 1, 2), torch.randn(2, 5, 4)), "x: .*, got 2"),
-        ((rtx.Transformer(4, 1, 2), torch.randn(1, 5, 4), [*"abcd"]), "labels: .* 5 .*, got 4"),
-        ((rtx.Transformer(4, 1, 2), torch.randn(1, 5, 4), None, [*"abcd"]), "queries: .* 5 .*, got 4"),
-    ],
-)
-def test_what_cannot_be_shown_is_refused(arguments: tuple[Any, ...], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        explore.attention(*arguments)

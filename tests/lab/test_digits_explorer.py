@@ -70,16 +70,3 @@ def test_the_sentence_tells_when_the_right_class_leads_for_good() -> None:
     text = explorer.set(example=1, read=6)
     assert re.findall(r"\d+", text) == ["6", "16", "2", "94", "3", "1", "10"]
     assert explorer.set(example=2).endswith("It ends wrong.")
-
-
-@pytest.mark.parametrize(
-    ("examples", "message"),
-    [
-        ([], "examples: "),
-        ([Example(torch.zeros(15, 1), torch.tensor(1))], r"\(15, 1\)"),
-        ([*EXAMPLES[:2], Example(torch.zeros(16, 1), torch.tensor(1))], r"\(16, 1\)"),
-    ],
-)
-def test_bad_input_is_named(examples: list[Example], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        explore.digits(FirstPixels(), examples)

@@ -137,17 +137,3 @@ def test_races_on_other_terms_are_kept() -> None:
     assert race.data["state"] == "finished" and race.data["controls"]["turn"]["values"] == [1, 2, 3, 4]
     race.set(run="1: equal parameters")
     assert race.text.startswith("Updates until accuracy (%)")
-
-
-def test_a_race_without_a_budget_a_model_or_a_size_is_refused() -> None:
-    with pytest.raises(ValueError, match="length: .*51"):
-        explore.toy(length=51)
-    with pytest.raises(ValueError, match="length: .*51"):
-        explore.toy().set(length=51)
-    with pytest.raises(ValueError, match="entrants: "):
-        explore.race("digits", {})
-    for name, value in {"seeds": 0, "turns": 0, "equal": "x"}.items():
-        with pytest.raises(ValueError, match=f"{name}: .*{value}"):
-            explore.race("digits", SMALL, **{name: value})  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="entrants: .*d_model"):
-        matched(DIGITS, {"model": "gru"}, 100)

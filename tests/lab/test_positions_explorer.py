@@ -1,13 +1,11 @@
 """The position lab takes a layer's own vectors, weights and biases, of its first head."""
 
-from typing import Any
-
 import pytest
 import torch
 
 import rtx
 from rtx.lab import explore
-from rtx.nn import MultiHeadAttention, RelativeAttention
+from rtx.nn import RelativeAttention
 from rtx.nn.reference import transformer_xl_terms
 
 
@@ -42,16 +40,3 @@ def test_without_a_layer_it_is_drawn_alike_each_time() -> None:
     first, second = explore.positions(), explore.positions()
     assert first.data == second.data and first.state["encoding"] == "sinusoids"
     assert len(str(first.data)) < 60_000
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"layer": MultiHeadAttention(4, 2)}, "layer: .* MultiHead"),
-        ({"x": torch.randn(1, 65, 32)}, r"x: .*\(1, 65, 32\)"),
-        ({"x": torch.randn(1, 5, 31)}, "x: "),
-    ],
-)
-def test_what_cannot_be_shown_is_refused(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        explore.positions(**arguments)

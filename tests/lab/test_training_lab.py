@@ -156,13 +156,3 @@ def test_an_error_is_told_and_goes_away_when_the_next_run_begins() -> None:
     assert "epochs: " not in lab.data["status"]
     lab = explore.training("add", learning_rate=1e30).run()
     assert "loss: became nan" in lab.data["status"] and "loss: became nan" in lab.data["table"][0]["more"]
-
-
-def test_unknown_names_are_refused() -> None:
-    for name, arguments in {"task": ("digit",), "model": ("digits", "mc-rnn")}.items():
-        with pytest.raises(ValueError, match=f"{name}: .*{arguments[-1]}"):
-            explore.training(*arguments)
-    with pytest.raises(ValueError, match="state: .*window"):
-        explore.training("digits", "gru", window=3)
-    with pytest.raises(ValueError, match="state: .*window"):
-        small().set(window=3)
