@@ -97,6 +97,19 @@ def recipe(tiny_task: Any) -> Any:
 
 
 @pytest.fixture
+def run(tmp_path: Path) -> Any:
+    """Return a function that trains a plan in a folder of `tmp_path` and gives the ledger's file."""
+    from tiny_recipe import CPU
+
+    from rtx.evidence.record import train
+
+    def start(plan: Any, name: str = "a", **options: Any) -> Path:
+        return train(plan, runs=tmp_path / name, results=tmp_path / name / "results", **(CPU | options))
+
+    return start
+
+
+@pytest.fixture
 def real_data(monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder RTX_DATA names, else ../shared/data beside the checkout; RTX_DATA is set to it."""
     folder = Path(NAMED) if NAMED else Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -264,6 +264,7 @@ def test_only_a_whole_run_takes_the_place_of_the_committed_result(
         (["--only", "mnits"], "only: "),
         (["--show", "pyproject.toml"], "pyproject"),
         (["--out", "nowhere/a.json"], "out: "),
+        pytest.param(["--device", "cuda"], "device: ", marks=pytest.mark.skipif(torch.cuda.is_available(), reason="")),
     ],
 )
 def test_bad_input_is_one_line(

@@ -1,14 +1,12 @@
 """The benchmark's cases for a GPU run, here on a CPU and without Triton, and its shares are what they say."""
 
 import math
-import sys
 
 import pytest
 import torch
 
 import rtx
 from benchmarks import gpu, report
-from benchmarks.__main__ import main
 from benchmarks.case import Options
 from benchmarks.cases import CASES
 from benchmarks.training import random_batch
@@ -58,11 +56,3 @@ def test_the_ceiling_is_positive():
 
 def test_names_of_the_gpus_cases_are_its_own():
     assert not set(gpu.CASES) & set(CASES)
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_without_a_gpu_one_line_says_so(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["benchmarks", "--device", "cuda"])
-    with pytest.raises(SystemExit, match="2"):
-        main()
-    assert "device: expected cpu, as torch finds no CUDA device here" in capsys.readouterr().err

@@ -196,6 +196,12 @@ def ledger_lines(recipe: str) -> list[list[Result]]:
 FINDINGS = FOLDER.parent / "docs/findings.md"
 
 
+def table_of_findings(name: str) -> list[list[str]]:
+    """The cells of a table, row by row, without its head."""
+    table = re.search(rf"<!-- {name} -->\n(.*?)<!-- end -->", FINDINGS.read_text(encoding="utf-8"), re.DOTALL)[1]
+    return [[cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines()[2:]]
+
+
 def test_the_findings_say_what_models_of_one_size_have() -> None:
     rows = ("transformer", "tcn", "gru", "lstm", "rnn")
     equal = [line for line in ledger_lines("nottingham") if variant_of(line[0]) == "same-parameters"]
@@ -219,9 +225,7 @@ def test_the_pages_quote_the_transformer_with_relative_positions_as_the_ledger_h
 
 
 def test_the_findings_have_every_run_of_the_authors_own_training() -> None:
-    table = re.search(r"<!-- official -->\n(.*?)<!-- end -->", FINDINGS.read_text(encoding="utf-8"), re.DOTALL)[1]
-    said = [[cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines()[2:]]
-    found = []
+    said, found = table_of_findings("official"), []
     for line in ledger_lines("nottingham"):
         if line[0].variant.startswith("official"):
             assert {run.budget for run in line} == {"15 of 100 epochs"}
@@ -234,10 +238,7 @@ def test_the_findings_have_every_run_of_the_authors_own_training() -> None:
 
 @pytest.mark.parametrize("recipe", ["nottingham", "jsb", "piano"])
 def test_the_findings_have_every_model_of_the_search(recipe: str) -> None:
-    text = FINDINGS.read_text(encoding="utf-8")
-    table = re.search(rf"<!-- {recipe}-strong -->\n(.*?)<!-- end -->", text, re.DOTALL)[1]
-    said = [[cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines()[2:]]
-    found = []
+    said, found = table_of_findings(f"{recipe}-strong"), []
     for line in ledger_lines(recipe):
         if re.match(r"strong(?!.*dropout)", line[0].variant):
             name, tried = strong_name(line[0]), str(points_run(line[0]) or "–")
@@ -249,9 +250,7 @@ def test_the_findings_have_every_model_of_the_search(recipe: str) -> None:
 
 
 def test_the_findings_have_the_dropout_that_validation_chose_on_jsb() -> None:
-    table = re.search(r"<!-- jsb-dropout -->\n(.*?)<!-- end -->", FINDINGS.read_text(encoding="utf-8"), re.DOTALL)[1]
-    said = [[cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines()[2:]]
-    tried = defaultdict(list)
+    said, tried = table_of_findings("jsb-dropout"), defaultdict(list)
     for line in ledger_lines("jsb"):
         if line[0].variant.startswith("strong"):
             tried[line[0].model, re.sub(r"\+dropout=[^+]+", "", line[0].variant)].append(line)

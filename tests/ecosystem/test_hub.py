@@ -2,17 +2,15 @@
 
 import json
 import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from tiny_recipe import TASKS as TINY
-from tiny_recipe import tiny_recipe
 
 import rtx
-from rtx.evidence.record import train
-from rtx.tasks import TASKS
 from rtx.training.hub import Pretrained
+from rtx.training.recipe import Recipe
 
 SIZES = {"d_model": 8, "layers": 1, "heads": 2, "window": 3}
 CARD = {"task": "add", "model": "r-transformer", "hyperparameters": SIZES, "metric": "error", "test": 0.25}
@@ -35,10 +33,10 @@ def test_a_folder_holds_the_network_and_its_card(tmp_path: Path) -> None:
     assert torch.equal(again(x), network(x)) and again.card == CARD and not again.training
 
 
-def test_the_checkpoint_of_a_run_has_recipe_data_and_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(TASKS, "tiny", TINY["tiny"])
-    cpu = {"accelerator": "cpu", "enable_progress_bar": False, "runs": tmp_path, "results": tmp_path / "results"}
-    train(tiny_recipe().plan("gru"), epochs=1, **cpu)
+def test_the_checkpoint_of_a_run_has_recipe_data_and_metrics(
+    recipe: Recipe, run: Callable[..., Path], tmp_path: Path
+) -> None:
+    run(recipe.plan("gru"), epochs=1)
     (best,) = tmp_path.rglob("best.safetensors")
     Pretrained.of(best).save_pretrained(tmp_path / "hub")
     card = Pretrained.from_pretrained(tmp_path / "hub").card

@@ -11,13 +11,12 @@ import torch
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.utilities import rank_zero_only
 from run_tiny import InLastValidation
+from tiny_recipe import CPU, tiny_text_recipe
 from tiny_recipe import TASKS as TINY_TASKS
-from tiny_recipe import tiny_text_recipe
 from torchmetrics import MeanMetric
 
 from rtx.evidence import ledger
 from rtx.evidence.ledger import read_result
-from rtx.evidence.record import train
 from rtx.nn import implementation
 from rtx.tasks import TASKS, Example, build
 from rtx.tasks.losses import perplexity, tokens_measured
@@ -29,16 +28,6 @@ from rtx.training.lock import lock_folder
 from rtx.training.recipe import load_recipe
 from rtx.training.states import CannotGoOn, Exploded
 from rtx.training.survival import Stopped, Survival
-
-CPU = {"accelerator": "cpu", "enable_progress_bar": False}
-
-
-@pytest.fixture
-def run(tmp_path):
-    def start(plan, name="a", **options):
-        return train(plan, runs=tmp_path / name, results=tmp_path / "results", **(CPU | options))
-
-    return start
 
 
 def checkpoint(tmp_path, plan, name="a", seed=0):
@@ -352,7 +341,7 @@ def test_nan_in_the_data_stops_the_run_and_writes_nothing(recipe, tiny_task, run
     monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, examples=broken))
     with pytest.raises(ValueError, match=r"inputs: expected finite numbers, got 24 NaN or infinite, the first at \(0,"):
         run(recipe.plan("gru"))
-    assert not (tmp_path / "results").exists()
+    assert not (tmp_path / "a" / "results").exists()
 
 
 def test_predictions_that_are_nan_end_the_run_where_they_would_count_as_wrong_answers(run, tmp_path):
@@ -361,7 +350,7 @@ def test_predictions_that_are_nan_end_the_run_where_they_would_count_as_wrong_an
     plan = load_recipe("mnist").plan("tcn", overrides=settings, scale="quick")
     with pytest.raises(ValueError, match="^validation: .*nan.* 1"):
         run(plan)
-    assert not (tmp_path / "results").exists()
+    assert not (tmp_path / "a" / "results").exists()
 
 
 @pytest.mark.parametrize("bad", ["nan", "inf"])
@@ -376,7 +365,7 @@ def test_a_score_that_is_not_finite_in_one_batch_ends_the_run_without_a_result(
     monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, examples=broken))
     with pytest.raises(Exploded, match=f"^{split}: .*{bad}.*{message}"):
         run(recipe.plan("gru", overrides={"stop_after": 1}))
-    assert not (tmp_path / "results").exists()
+    assert not (tmp_path / "a" / "results").exists()
 
 
 def test_a_sum_is_as_many_times_the_mean_as_frames_are_scored(recipe, run, tmp_path):
@@ -393,11 +382,11 @@ def test_a_sum_is_as_many_times_the_mean_as_frames_are_scored(recipe, run, tmp_p
 def test_a_precision_that_the_device_has_not_is_refused_and_not_replaced(recipe, run, tmp_path):
     with pytest.raises(ValueError, match="^precision: 16-mixed .*cpu.*bf16-mixed"):
         run(recipe.plan("r-transformer"), precision="16-mixed")
-    assert not (tmp_path / "results").exists()
+    assert not (tmp_path / "a" / "results").exists()
 
 
 @pytest.mark.parametrize("precision", ["bf16-true", "64-true"])
-def test_scores_are_summed_in_float32_whatever_the_model_computes_in(monkeypatch, tmp_path, precision):
+def test_scores_are_summed_in_float32_whatever_the_model_computes_in(run, monkeypatch, precision):
     """In bfloat16 a sum of batches would stop growing after a few hundred."""
     task = replace(TINY_TASKS["tiny-text"](), scorer=perplexity, measured=tokens_measured)
     monkeypatch.setitem(TASKS, "tiny-text", lambda: task)
@@ -409,7 +398,7 @@ def test_scores_are_summed_in_float32_whatever_the_model_computes_in(monkeypatch
             summed.extend(one.mean_value.dtype for one in inside)
 
     plan = tiny_text_recipe().plan("lstm")
-    train(plan, runs=tmp_path, results=tmp_path, precision=precision, callbacks=[Watch()], **CPU)
+    run(plan, precision=precision, callbacks=[Watch()])
     assert set(summed) == {torch.float32}
 
 

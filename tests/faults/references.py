@@ -6,7 +6,6 @@ Most functions use `rtx.nn.reference`. They read the sizes and weights from the 
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -399,7 +398,13 @@ def level(
     c = update * (f * c + i * g) + copy * c + flush * (i * g)
     h = copy * h + (1 - copy) * (o * c.tanh())  # Eq. (3)
     done = "flush" if z == 1 else "update" if z_below == 1 else "copy"
-    return h, c, z if above is None else StraightThrough.apply(s[4 * D :], slope), done
+    return h, c, z if above is None else boundary(s[4 * D :], slope), done
+
+
+def boundary(s: Tensor, slope: float) -> Tensor:
+    """A step, Eq. (9), with the gradient of the hard sigmoid: a/2 where it is not flat, and 0 where it is."""
+    soft = ((slope * s + 1) / 2).clamp(0, 1)
+    return (soft.detach() > 0.5).to(s) + (soft - soft.detach())
 
 
 def hierarchical(
@@ -423,20 +428,3 @@ def hierarchical(
             rows.append(torch.clamp(torch.stack(parts).sum(0), min=0))  # Eq. (12)
             names[-1].append(done)
     return torch.stack(rows).view(B, T, D), names
-
-
-class StraightThrough(torch.autograd.Function):
-    """A step, Eq. (9), with the gradient of the hard sigmoid: a/2 where it is not flat, and 0 where it is."""
-
-    @staticmethod
-    def forward(ctx: Any, s: Tensor, slope: float) -> Tensor:
-        """1 where max(0, min(1, (a s + 1) / 2)) is above 1/2, else 0."""
-        ctx.save_for_backward(s)
-        ctx.slope = slope
-        return torch.tensor([float((slope * number + 1) / 2 > 0.5) for number in s], dtype=s.dtype)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        """The gradient of the hard sigmoid."""
-        (s,) = ctx.saved_tensors
-        return gradients[0] * ctx.slope / 2 * ((ctx.slope * s).abs() < 1).to(s.dtype), None

@@ -10,8 +10,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from test_ledger import result
+from tiny_recipe import CPU, tiny_recipe
 from tiny_recipe import TASKS as TINY
-from tiny_recipe import tiny_recipe
 
 from rtx.evidence.ledger import read_result, write_result
 from rtx.evidence.record import train
@@ -20,7 +20,6 @@ from rtx.training import provenance
 from rtx.training.fit import run_folder
 from rtx.training.lock import lock_folder
 
-CPU = {"accelerator": "cpu", "enable_progress_bar": False}
 EIGHT = range(8)
 
 

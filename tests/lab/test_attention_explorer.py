@@ -3,6 +3,7 @@
 import pytest
 import torch
 from safetensors.torch import load
+from test_plots import OnAGpu
 from torch import Tensor
 
 import rtx
@@ -47,7 +48,7 @@ def test_tokens_of_a_language_model_have_their_labels() -> None:
 
 def test_weights_come_from_the_models_device() -> None:
     found = {"a.weights": torch.rand(1, 2, 3, 3), "b.weights": torch.rand(1, 3)}
-    maps = attention_maps({name: array.as_subclass(Far) for name, array in found.items()})
+    maps = attention_maps({name: array.as_subclass(OnAGpu) for name, array in found.items()})
     assert [(name, type(weights)) for name, weights in maps] == [("a", Tensor), ("b", Tensor)]
 
 
@@ -64,10 +65,3 @@ def test_attention_of_one_step_is_one_row_and_steps_make_a_map() -> None:
     assert shown.shape == (1, 3, 5)
     torch.testing.assert_close(shown.sum(2), torch.ones(1, 3), rtol=2e-3, atol=0)
     assert (page.data["labels"], page.data["queries"], page.data["same"]) == ([*"abcde"], [*"xyz"], False)
-
-
-class Far(Tensor):
-    """As it is on a GPU."""
-
-    def cpu(self) -> Tensor:  # type: ignore[override]
-        return self.as_subclass(Tensor)

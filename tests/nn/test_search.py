@@ -158,13 +158,8 @@ def test_bad_arguments_are_refused(change, message):
         search(Chain(1), [0], **{"width": 2} | change)
 
 
-def test_a_step_that_forbids_every_token_is_refused():
-    step = lambda tokens, state: (torch.full((len(tokens), 6), -math.inf), state)  # noqa: E731
-    with pytest.raises(ValueError, match="^step: .*row of -inf"):
-        beam_search(step, (torch.zeros(1),), 1, 6, begin=0, end=1, length=3)
-
-
-def test_logits_that_are_nan_are_refused():
-    step = lambda tokens, state: (torch.full((len(tokens), 6), math.nan), state)  # noqa: E731
-    with pytest.raises(ValueError, match="^step: .*NaN"):
+@pytest.mark.parametrize(("logit", "named"), [(-math.inf, "row of -inf"), (math.nan, "NaN")])
+def test_a_step_that_forbids_every_token_or_gives_nan_is_refused(logit, named):
+    step = lambda tokens, state: (torch.full((len(tokens), 6), logit), state)  # noqa: E731
+    with pytest.raises(ValueError, match=f"^step: .*{named}"):
         beam_search(step, (torch.zeros(1),), 1, 6, begin=0, end=1, length=3)

@@ -2,17 +2,15 @@
 
 import pytest
 import torch
-from tiny_recipe import tiny_recipe, tiny_text_recipe
+from tiny_recipe import CPU, tiny_recipe, tiny_text_recipe
 
 import rtx
 from rtx.evidence.ledger import read_result
-from rtx.evidence.record import train
 from rtx.tasks.task import IGNORED, Batch
 from rtx.training.auxiliary_losses import AuxiliaryLosses
 from rtx.training.evaluate import evaluate
 from rtx.training.fit import fit
 
-CPU = {"accelerator": "cpu", "enable_progress_bar": False}
 DEEP = {"epochs": 2, "batching": "shuffled", "carry": False, "auxiliary": 2, "slide": True}
 
 
@@ -40,13 +38,13 @@ def test_every_position_of_every_layer_predicts_the_symbols_that_follow_it_in_th
     torch.testing.assert_close(losses.of_batch(model, batch, 0.0), expected, rtol=0, atol=1e-10)
 
 
-def test_a_run_with_slide_and_the_evaluation_of_its_checkpoint_use_the_sliding_segment(tmp_path):
+def test_a_run_with_slide_and_the_evaluation_of_its_checkpoint_use_the_sliding_segment(run, tmp_path):
     plan = tiny_text_recipe().plan("character-transformer", overrides=DEEP | {"learning_rate": 0.05})
-    result = read_result(train(plan, runs=tmp_path, results=tmp_path, **CPU))
+    result = read_result(run(plan))
     checkpoint = next(tmp_path.rglob("best.safetensors"))
     assert evaluate(checkpoint)["nats"] == pytest.approx(result.test, rel=1e-6)
     apart = tiny_text_recipe().plan("character-transformer", overrides=DEEP | {"learning_rate": 0.05, "slide": False})
-    other = read_result(train(apart, runs=tmp_path / "apart", results=tmp_path / "apart", **CPU))
+    other = read_result(run(apart, "apart"))
     assert result.validation == other.validation and result.test != other.test
 
 
@@ -69,10 +67,12 @@ def test_an_extended_run_learns_the_same_as_an_uninterrupted_one(tmp_path):
         (tiny_text_recipe(), "transformer-xl", {"ar": 1.0}, "TransformerXL"),
     ],
 )
-def test_a_setting_that_a_model_does_not_have_is_refused_before_the_run_begins(recipe, model, setting, found, tmp_path):
+def test_a_setting_that_a_model_does_not_have_is_refused_before_the_run_begins(
+    recipe, model, setting, found, run, tmp_path
+):
     plan = recipe.plan(model, overrides={"batching": "columns", "carry": False} | setting)
     with pytest.raises(ValueError, match=f"^{next(iter(setting))}\\b.* {found}$"):
-        train(plan, runs=tmp_path, results=tmp_path, **CPU)
+        run(plan)
     assert not list(tmp_path.rglob("*.ckpt"))
 
 

@@ -10,20 +10,10 @@ from lightning.pytorch.callbacks import Callback
 from test_survival import assert_same, numbers
 from tiny_recipe import tiny_text_recipe
 
-from rtx.evidence.record import train
 from rtx.training.fit import new_trainee
 from rtx.training.states import Exploded, load_state, random_state, save_state, set_random_state
 
 STATE = {"weights": torch.randn(100), "model": (torch.randn(2, 3), 4, ((torch.randn(2, 1), None),)), "text": "a"}
-
-
-@pytest.fixture
-def run(tmp_path):
-    def start(plan, name="a", **options):
-        cpu = {"accelerator": "cpu", "enable_progress_bar": False, "runs": tmp_path / name}
-        return train(plan, results=tmp_path / name / "results", **(cpu | options))
-
-    return start
 
 
 class Sabotage(Callback):

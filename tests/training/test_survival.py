@@ -17,8 +17,8 @@ import torch
 from lightning.pytorch.callbacks import Callback
 from run_tiny import main
 from safetensors.torch import load_file
+from tiny_recipe import CPU, tiny_recipe, tiny_text_recipe
 from tiny_recipe import TASKS as TINY
-from tiny_recipe import tiny_recipe, tiny_text_recipe
 
 from rtx.evidence.record import train
 from rtx.tasks import TASKS
@@ -26,7 +26,6 @@ from rtx.training import survival
 from rtx.training.states import load_state
 from rtx.training.timing import format_time, parse_time
 
-CPU = {"accelerator": "cpu", "enable_progress_bar": False}
 PLANS = {
     # dropout, a plateau, early stopping
     "sums": lambda: tiny_recipe().plan(

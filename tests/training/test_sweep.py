@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from optuna.trial import TrialState, create_trial
 from run_tiny import InLastValidation, main
+from tiny_recipe import CPU
 
 from rtx.cli.sweep import parse_values
 from rtx.evidence.ledger import read_results
@@ -19,8 +20,6 @@ from rtx.training.recipe import load_recipe
 from rtx.training.states import CannotGoOn, load_state
 from rtx.training.survival import Stopped
 from rtx.training.sweep import Sweep, finished
-
-CPU = {"accelerator": "cpu", "enable_progress_bar": False}
 
 
 @pytest.fixture

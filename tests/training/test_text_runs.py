@@ -5,10 +5,10 @@ from functools import partial
 
 import pytest
 import torch
+from tiny_recipe import CPU
 
 import rtx
 from rtx.evidence.ledger import read_result
-from rtx.evidence.record import train
 from rtx.tasks import TASKS, task_by_name
 from rtx.tasks.loader import loader
 from rtx.tasks.task import collate
@@ -21,7 +21,6 @@ from rtx.training.module import Trainee
 from rtx.training.recipe import Recipe
 from rtx.training.settings import Settings
 
-CPU = {"accelerator": "cpu", "enable_progress_bar": False}
 STORY = "the cat sat on the mat.\nthe dog sat on the cat.\n" * 30
 
 
@@ -93,22 +92,21 @@ def test_activation_penalties_change_the_gradient_but_not_the_logged_loss(story)
     torch.testing.assert_close(penalised - plain, expected)
 
 
-def test_a_run_records_the_score_with_a_cache_and_saves_its_vocabulary(story, tmp_path):
-    path = train(tiny(epochs=2).plan("awd-lstm"), runs=tmp_path / "runs", results=tmp_path / "results", **CPU)
-    found = read_result(path)
+def test_a_run_records_the_score_with_a_cache_and_saves_its_vocabulary(story, run, tmp_path):
+    found = read_result(run(tiny(epochs=2).plan("awd-lstm")))
     assert found.metric == "perplexity" and found.test == found.details["perplexity"]
     assert 1 < found.details["perplexity with cache"] != found.test
-    (saved,) = (tmp_path / "runs").rglob("best.safetensors")
+    (saved,) = tmp_path.rglob("best.safetensors")
     (known,) = load_texts(saved)
     assert known.decode(known.encode("the cat\nsat")) == "the cat\nsat"
     assert json.dumps(read_card(saved)["texts"]) == json.dumps([known.to_json()])
 
 
-def test_a_model_validated_window_by_window_is_tested_window_by_window(story, tmp_path):
+def test_a_model_validated_window_by_window_is_tested_window_by_window(story, run, tmp_path):
     alone = {"optimizer": "adam", "learning_rate": 0.01, "batching": "shuffled", "carry": False, "ar": 0.0, "tar": 0.0}
     plan = tiny(epochs=1, **alone).plan("awd-lstm")
-    found = read_result(train(plan, runs=tmp_path / "runs", results=tmp_path / "results", **CPU))
-    (saved,) = (tmp_path / "runs").rglob("best.safetensors")
+    found = read_result(run(plan))
+    (saved,) = tmp_path.rglob("best.safetensors")
     task, network = task_by_name("words", context=0, scored=7), load_checkpoint(saved)
     metric = task.scorer()
     with torch.no_grad():

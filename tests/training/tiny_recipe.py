@@ -6,6 +6,8 @@ from rtx.tasks import Example, Task
 from rtx.tasks.task import Sum, mean_of, real_steps
 from rtx.training.recipe import Recipe
 
+CPU = {"accelerator": "cpu", "enable_progress_bar": False}
+"""How all tests train."""
 SEEDS = {"train": 0, "validation": 1, "test": 2}
 
 
