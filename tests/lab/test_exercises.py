@@ -281,11 +281,6 @@ def delays_by_digits(n: int, L: int, D: int) -> Tensor:
     return torch.nn.functional.one_hot(digits, 2)[..., None, None] * torch.eye(D)
 
 
-def exponentials(e: Tensor, lengths: Tensor) -> Tensor:
-    shares = e.exp() * (torch.arange(e.shape[-1]) < lengths[:, None])[:, None]
-    return shares / shares.sum(-1, keepdim=True)
-
-
 def hoisted_with_projected_pads(
     project: Callable[[Tensor], Tensor], step: Callable[[Tensor, Tensor], Tensor], x: Tensor, M: int
 ) -> Tensor:
@@ -306,17 +301,6 @@ def first_piece_before_the_loop(piece: Callable[[int], tuple[Tensor, Tensor]], n
         out = out * (top - new).exp() + (others - new).exp() @ more
         total, top = total * (top - new).exp() + (others - new).exp().sum(1, True), new
     return out / total
-
-
-def pieces_by_logsumexp(piece: Callable[[int], tuple[Tensor, Tensor]], n: int) -> Tensor:
-    scores, values = piece(0)
-    level, out = scores.logsumexp(1, True), scores.softmax(1) @ values
-    for i in range(1, n):
-        scores, values = piece(i)
-        share = (scores.logsumexp(1, True) - level).sigmoid()
-        out = (1 - share) * out + share * (scores.softmax(1) @ values)
-        level = torch.logaddexp(level, scores.logsumexp(1, True))
-    return out
 
 
 def gate_by_autograd(d_h: Tensor, z: Tensor, n: Tensor, before: Tensor) -> Tensor:
@@ -445,12 +429,10 @@ def gradient_by_autograd(a: Tensor, g: Tensor) -> Tensor:
         ("with_memory", memory_carried_on),
         ("dilated_convolution", by_conv1d),
         ("delay_kernels", delays_by_digits),
-        ("source_weights", exponentials),
         ("source_weights", masked_with(-1e9)),
         ("greedy_translation", greedily_by_recursion),
         ("beam_translation", beam_by_topk),
         ("hoisted_local_rnn", hoisted_with_projected_pads),
-        ("softmax_in_pieces", pieces_by_logsumexp),
         ("softmax_in_pieces", first_piece_before_the_loop),
         ("back_through_gate", gate_by_autograd),
         ("nucleus", nucleus_in_a_loop),

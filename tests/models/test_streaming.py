@@ -126,30 +126,19 @@ def small(name: str, **changes: object) -> CausalModel:
     return MODELS[name](8, layers=2, **sizes.get(name, {}) | changes)
 
 
-def assert_refused(model: CausalModel, state: object, batch: int = 2) -> None:
+def assert_refused(model: CausalModel, state: object) -> None:
     for call in (model.step, lambda x, state: model.read(x[:, None], state), lambda x, state: model(x[:, None], state)):
         with pytest.raises(ValueError, match="^state: "):
-            call(torch.randn(batch, 8), state)
+            call(torch.randn(2, 8), state)
 
 
-def test_a_state_of_a_wrong_type_is_refused(small_model):
-    model = small_model()
-    for state in (0, [], (), "state", (None,), (torch.zeros(3, 8),), ((), (), (), ())):
-        assert_refused(model, state)
-
-
-def test_a_state_of_another_batch_size_is_refused(small_model):
-    model = small_model()
-    for steps in (1, 4, 6):  # a segment ends after 4
-        assert_refused(model, stream(model, torch.randn(3, steps, 8))[1])
-
-
-def test_a_state_of_another_width_is_refused(small_model):
-    assert_refused(small_model(), small_model(d_model=16, d_hidden=24).step(torch.randn(2, 16))[1])
-
-
-def test_a_state_of_another_number_of_layers_is_refused(small_model):
-    assert_refused(small_model(layers=2), small_model(layers=1).step(torch.randn(2, 8))[1])
+def test_a_state_of_a_wrong_type_batch_width_or_number_of_layers_is_refused(small_model):
+    states = [0, [], (), "state", (None,), (torch.zeros(3, 8),), ((), (), (), ())]
+    states += [stream(small_model(), torch.randn(3, steps, 8))[1] for steps in (1, 4, 6)]  # a segment ends after 4
+    states += [small_model(d_model=16, d_hidden=24).step(torch.randn(2, 16))[1]]
+    states += [small_model(layers=1).step(torch.randn(2, 8))[1]]
+    for state in states:
+        assert_refused(small_model(), state)
 
 
 @pytest.mark.parametrize(

@@ -115,9 +115,7 @@ def test_the_average_survives_a_checkpoint():
     with averaged(optimizer):  # before the first step the average is the weights
         assert torch.equal(weight, problem()[0])
     steps(weight, loss, optimizer, 2)
-    trigger = Trigger(optimizer, 1, [])
-    for value in (1.0, 0.9, 1.1):
-        trigger.observe(value)
+    fired(Trigger(optimizer, 1, []), (1.0, 0.9, 1.1))
     steps(weight, loss, optimizer, 3)
     other = nn.Parameter(weight.detach().clone())
     again = non_monotonic_asgd([other], 0.05)

@@ -19,6 +19,7 @@ from run_tiny import main
 from safetensors.torch import load_file
 from tiny_recipe import CPU, tiny_recipe, tiny_text_recipe
 from tiny_recipe import TASKS as TINY
+from torch.utils._pytree import tree_flatten
 
 from rtx.evidence.record import train
 from rtx.tasks import TASKS
@@ -111,19 +112,14 @@ def numbers(folder: Path) -> dict:
 
 def assert_same(a, b) -> None:
     """Compare two nested structures bit by bit."""
-    assert type(a) is type(b)
-    if isinstance(a, dict):
-        assert a.keys() == b.keys()
-        for key in a:
-            assert_same(a[key], b[key])
-    elif isinstance(a, list | tuple):
-        assert len(a) == len(b)
-        for one, other in zip(a, b, strict=True):
-            assert_same(one, other)
-    elif isinstance(a, torch.Tensor):
-        assert a.dtype == b.dtype and torch.equal(a, b)
-    else:
-        assert a == b
+    (ones, form), (others, other_form) = tree_flatten(a), tree_flatten(b)
+    assert form == other_form
+    for one, other in zip(ones, others, strict=True):
+        assert type(one) is type(other)
+        if isinstance(one, torch.Tensor):
+            assert one.dtype == other.dtype and torch.equal(one, other)
+        else:
+            assert one == other
 
 
 @pytest.mark.slow
