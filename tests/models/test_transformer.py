@@ -57,16 +57,3 @@ def test_copies_are_equal_in_a_block_and_different_between_blocks():
     assert not torch.equal(query, second[2].query.weight)
     assert len({id(p) for p in model.parameters()}) == len([*RTransformer(8, 2, 2, 3, local_layers=2).parameters()])
     RTransformer(8, 1, heads=0, window=3, local_layers=0, init="copies")  # there is nothing to copy
-
-
-@pytest.mark.parametrize(
-    ("sizes", "sublayers"),
-    [
-        ({"local_layers": 2}, ["LocalRNN", "LocalRNN", "MultiHeadAttention", "FeedForward"]),
-        ({"heads": 0}, ["LocalRNN", "FeedForward"]),
-        ({"local_layers": 0}, ["MultiHeadAttention", "FeedForward"]),
-    ],
-)
-def test_a_block_has_its_local_rnns_below_the_attention(sizes, sublayers):
-    for block in RTransformer(8, 2, **{"heads": 2, "window": 3} | sizes).blocks:
-        assert [type(residual.sublayer).__name__ for residual in block] == sublayers

@@ -96,11 +96,6 @@ def test_pieces_of_any_length_and_steps_in_any_order_equal_the_whole(segment, me
     torch.testing.assert_close(torch.cat(rows, 1), xl(x), rtol=0, atol=1e-10)
 
 
-def test_all_layers_share_their_biases():
-    first, second, _ = (block[0].sublayer.attention for block in model(layers=3).blocks)
-    assert first.content_bias is second.content_bias and first.position_bias is second.position_bias
-
-
 def flops(run, *arguments: object) -> int:
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         run(*arguments)
