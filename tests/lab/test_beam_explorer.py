@@ -63,10 +63,13 @@ def test_the_tree_is_that_of_a_beam_of_lists(model: nn.Module, width: int, alpha
         assert score == pytest.approx(log_probability(model, prefix) / len(prefix) ** alpha, abs=1e-4)
 
 
-def test_the_page_has_every_tree_with_its_hypotheses_and_their_looks() -> None:
+def of_dates() -> nn.Module:
     torch.manual_seed(0)
-    made = rnnsearch(TASK.inputs, TASK.outputs, d_model=8, layers=1, bidirectional=False)
-    page = explore.beam(sharpened(made), TASK.texts, "8. März 1987")
+    return sharpened(rnnsearch(TASK.inputs, TASK.outputs, d_model=8, layers=1, bidirectional=False))
+
+
+def test_the_page_has_every_tree_with_its_hypotheses_and_their_looks() -> None:
+    page = explore.beam(of_dates(), TASK.texts, "8. März 1987")
     for width in range(1, 6):
         tree = page.data["trees"][f"{width} 1"]
         assert len(tree["found"]) == width and tree["nodes"][0][1] == -1
@@ -80,12 +83,9 @@ def test_the_page_has_every_tree_with_its_hypotheses_and_their_looks() -> None:
 
 
 def test_an_empty_source_is_refused() -> None:
-    model = rnnsearch(TASK.inputs, TASK.outputs, d_model=8, layers=1, bidirectional=False)
     with pytest.raises(ValueError, match="source: "):
-        explore.beam(model, TASK.texts, "")
+        explore.beam(of_dates(), TASK.texts, "")
 
 
 def test_a_model_in_half_precision_can_be_looked_into() -> None:
-    torch.manual_seed(0)
-    made = rnnsearch(TASK.inputs, TASK.outputs, d_model=8, layers=1, bidirectional=False).bfloat16()
-    assert explore.beam(made, TASK.texts, "8. März").data["looks"]
+    assert explore.beam(of_dates().bfloat16(), TASK.texts, "8. März").data["looks"]

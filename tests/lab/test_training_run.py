@@ -59,10 +59,8 @@ def test_a_pause_changes_no_number_and_the_run_leaves_the_notebooks_draws_alone(
 
 
 def test_of_many_looks_some_are_kept_from_the_first_to_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = TrainingRun(Choice("mnist", "gru", overrides={**SHORT, "epochs": 1}))
     monkeypatch.setattr(background, "EVERY", 0.0)
-    run.start()
-    run.wait()
+    run = trained(Choice("mnist", "gru", overrides={**SHORT, "epochs": 1}))
     for _ in range(19):
         run.losses += [1.0] * 10
         run.look()
