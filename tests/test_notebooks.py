@@ -14,6 +14,7 @@ import pytest
 from build_notebooks import VIEW, build, main, name_by_content
 from jupytext.config import load_jupytext_config
 from nbformat import NotebookNode
+from solutions import solved
 
 from rtx.evidence.claim import claims, judged
 from rtx.evidence.ledger import Result, variant_of
@@ -112,18 +113,8 @@ def test_no_line_of_output_is_a_bare_truth_value(stored: NotebookNode) -> None:
             assert not [line for line in text.splitlines() if re.search(r"\b(True|False)\W*$", line)], cell.source
 
 
-def solved(source: Path) -> list[str]:
-    """Return the code cells of a notebook with the solutions in the place of the stubs."""
-    notebook = jupytext.read(source)
-    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    solutions = re.findall(r"<summary>Solution</summary>\s*```python\n(.*?)```", text, re.DOTALL)
-    found = {re.findall(r"^def (\w+)\(", code, re.MULTILINE)[-1]: code for code in solutions}
-    stub = re.compile(r"^def (\w+)\([^\n]*\n    \.\.\.[^\n]*\n", re.MULTILINE)
-    return [stub.sub(lambda match: found[match[1]], cell.source) for cell in code_cells(notebook)]
-
-
 def test_every_function_that_a_learner_writes_is_used_later(source: Path) -> None:
-    cells = solved(source)
+    cells = [cell.source for cell in code_cells(solved(jupytext.read(source)))]
     for place, code in enumerate(cells):
         for name, *_ in re.findall(r"^(\w+) = exercises\.yours\((\w+),", code, re.MULTILINE):
             later = [symtable(cell, source.name, "exec") for cell in cells[place + 1 :]]

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import os
-import re
 import time
 import zipfile
 from collections.abc import Iterator
@@ -13,7 +12,9 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+import nbformat
 import pytest
+from solutions import solved
 
 from rtx.classroom import confine, grading
 from rtx.classroom.confine import can_confine
@@ -142,24 +143,6 @@ def hand_in(place: Path, *cells: str, name: str = WINDOW) -> Path:
     return place / name
 
 
-def solve(source: Path, place: Path) -> None:
-    """Write one of the project's own notebooks with the solutions in the place of the stubs."""
-    notebook = json.loads(source.read_text())
-    text = "\n".join("".join(cell["source"]) for cell in notebook["cells"])
-    solutions = {
-        re.findall(r"^def (\w+)\(", code, re.MULTILINE)[-1]: code
-        for code in re.findall(r"<summary>Solution</summary>\s*```python\n(.*?)```", text, re.DOTALL)
-    }
-    stub = re.compile(
-        r"^def (\w+)\((?:(?!^(?:\w+ = )?exercises\.).)*(?=^(?:\w+ = )?exercises\.)", re.DOTALL | re.MULTILINE
-    )
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "code":
-            cell["source"] = stub.sub(lambda found: solutions[found[1]] + "\n", "".join(cell["source"]))
-    place.mkdir(exist_ok=True)
-    (place / source.name).write_text(json.dumps(notebook))
-
-
 def send_briefly(server: Connection, asked: tuple[str, list[str], int]) -> None:
     """Ask for an exercise as the grader does, but end those soon that would never end."""
     check, cells, seconds = asked
@@ -179,7 +162,8 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Grad
     neighbour = str(folder / "class" / "right" / WINDOW)
     hand_in(folder / "class" / "attacks", ATTACK.format(target=str(target), neighbour=neighbour) + CHECK)
     for source in chosen_notebooks(OWN):
-        solve(source, folder / "class" / "solutions")
+        (folder / "class" / "solutions").mkdir(exist_ok=True)
+        nbformat.write(solved(nbformat.read(source, 4)), folder / "class" / "solutions" / source.name)
     hand_in(folder / "class" / "renamed", RIGHT + CHECK, name="ada_12_7_02_slide_a_window-1.ipynb")
     hand_in(folder / "class" / "twice", name=f"{WINDOW} (1).ipynb")
     hand_in(folder / "class" / "twice", name=f"{WINDOW} (2).ipynb")
