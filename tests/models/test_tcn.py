@@ -1,4 +1,4 @@
-"""TCN: its convolution in pieces and in groups, its sizes, its dropout. test_references.py compares it with loops."""
+"""TCN against torch's convolutions as the authors stack them, its sizes, its dropout."""
 
 import itertools
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import count
+from oracles import assert_same, count
 from torch import nn
 from torch.nn.utils.parametrizations import weight_norm
 
@@ -15,13 +15,51 @@ from rtx.models import TCN
 from rtx.nn.convolution import CausalConv
 
 
-def official(widths: list[int], kernel: int) -> nn.ModuleList:
-    """The authors' blocks: two convolutions, and a 1×1 convolution around them where the widths differ."""
-    blocks = nn.ModuleList()
-    for a, b in itertools.pairwise(widths):
-        block = nn.ModuleList(weight_norm(nn.Conv1d(inputs, b, kernel)) for inputs in (a, b))
-        blocks.append(block if a == b else block.append(nn.Conv1d(a, b, 1)))
-    return blocks
+class Official(nn.Module):
+    """The authors' block: padded on both sides, the end cut off, a 1×1 convolution around where widths differ."""
+
+    def __init__(self, inputs: int, outputs: int, kernel: int, dilation: int) -> None:
+        super().__init__()
+        self.padding = (kernel - 1) * dilation
+        self.first = weight_norm(nn.Conv1d(inputs, outputs, kernel, padding=self.padding, dilation=dilation))
+        self.second = weight_norm(nn.Conv1d(outputs, outputs, kernel, padding=self.padding, dilation=dilation))
+        self.around = nn.Conv1d(inputs, outputs, 1) if inputs != outputs else nn.Identity()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.first(x)[..., : x.shape[-1]].relu()
+        y = self.second(y)[..., : x.shape[-1]].relu()
+        return (y + self.around(x)).relu()
+
+
+def official(widths: list[int], kernel: int) -> nn.Sequential:
+    return nn.Sequential(*(Official(a, b, kernel, 2**i) for i, (a, b) in enumerate(itertools.pairwise(widths))))
+
+
+def pairs(ours: TCN, theirs: nn.Sequential):
+    """Yield our parameter and torch's for each convolution: gain, direction, bias."""
+    for block, other_block in zip(ours.blocks, theirs, strict=True):
+        for conv, other in ((block.first, other_block.first), (block.second, other_block.second)):
+            original = other.parametrizations.weight
+            yield from ((conv.gain, original.original0), (conv.direction, original.original1), (conv.bias, other.bias))
+
+
+@settings(max_examples=25)
+@given(
+    T=st.integers(1, 20),
+    D=st.integers(1, 5),
+    layers=st.integers(1, 4),
+    kernel=st.integers(1, 5),
+    seed=st.integers(0, 999),
+)
+def test_equals_the_authors_stack_of_torchs_convolutions_with_all_gradients(T, D, layers, kernel, seed):
+    torch.manual_seed(seed)
+    ours, theirs = TCN(D, layers, kernel).double(), official([D] * (layers + 1), kernel).double()
+    with torch.no_grad():
+        for mine, other in pairs(ours, theirs):
+            other.copy_(mine.normal_(std=0.5))
+    x = torch.randn(2, T, D, dtype=torch.float64, requires_grad=True)
+    mine, others = zip(*pairs(ours, theirs), strict=True)
+    assert_same(ours(x), theirs(x.transpose(1, 2)).transpose(1, 2), [x, *mine], [x, *others])
 
 
 @settings(max_examples=25)
@@ -67,7 +105,7 @@ def test_parameters_are_the_published_ones_except_for_the_first_convolution(task
     ours = rtx.build(task, "tcn", d_model=D, layers=layers, kernel=kernel)
     theirs = official([F] + [D] * layers, kernel)
     assert count(theirs) + count(ours.head) == published
-    assert count(theirs[0][2]) == count(ours.embedding)
+    assert count(theirs[0].around) == count(ours.embedding)
     assert count(ours) - published == (D - F) * D * kernel
     assert count(ours) == {"mnist": 71_110, "nottingham": 929_038}[task]
 

@@ -1,16 +1,45 @@
-"""LocalRNN: its inputs, its initial weights, its states and its cost. ops/test_local_rnn_operation.py has its loops."""
+"""LocalRNN against torch's own networks, run on every window, and its cost."""
 
 import re
 
 import pytest
 import torch
-from comparison import Largest
+from comparison import Largest, assert_near, outputs_and_gradients
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
 from rtx.nn import LocalRNN, MultiChannelRNN, MultiHeadAttention
 
 GATES = {"rnn": 1, "gru": 3, "lstm": 4}
-EACH = pytest.mark.parametrize("cell", GATES)
+TORCH = {"rnn": torch.nn.RNN, "gru": torch.nn.GRU, "lstm": torch.nn.LSTM}
+CELLS = sorted(TORCH)
+EACH = pytest.mark.parametrize("cell", CELLS)
+
+
+def on_every_window(network: torch.nn.RNNBase, x: torch.Tensor, window: int) -> torch.Tensor:
+    """Return the last state of torch's network on each zero-padded window: Eq. 2-3."""
+    padded = F.pad(x, (0, 0, window - 1, 0))
+    return torch.stack([network(padded[:, t : t + window])[0][:, -1] for t in range(x.shape[1])], 1)
+
+
+@settings(max_examples=25)
+@given(
+    cell=st.sampled_from(CELLS),
+    B=st.integers(1, 3),
+    T=st.integers(1, 9),
+    D=st.integers(1, 6),
+    window=st.integers(1, 12),
+    seed=st.integers(0, 999),
+)
+def test_outputs_and_gradients_equal_torchs_network_on_every_padded_window(cell, B, T, D, window, seed):
+    torch.manual_seed(seed)
+    ours, theirs = LocalRNN(D, window, cell).double(), TORCH[cell](D, D, batch_first=True).double()
+    theirs.load_state_dict(ours.state_dict())
+    x = torch.randn(B, T, D, dtype=torch.float64, requires_grad=True)
+    found = outputs_and_gradients(ours(x), [x, *ours.parameters()])
+    assert_near(found, outputs_and_gradients(on_every_window(theirs, x, window), [x, *theirs.parameters()]), 1e-10)
 
 
 @pytest.mark.parametrize("layer", [LocalRNN(8, 3), MultiHeadAttention(8, 2), MultiChannelRNN(8)])

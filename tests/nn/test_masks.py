@@ -86,3 +86,15 @@ def test_the_torch_version_has_second_derivatives(name):
         found = second()
     with sdpa_kernel(SDPBackend.MATH):
         torch.testing.assert_close(second(), found)
+
+
+@pytest.mark.parametrize("impl", [NATIVE, "blocks", "sdpa", "torch"])
+def test_each_implementation_with_dropout_hides_a_later_position(impl):
+    layer, x, found = MultiHeadAttention(8, 2, dropout=0.2), torch.randn(1, 130, 8), []
+    for shift in (0.0, 9.0):
+        torch.manual_seed(0)
+        x[:, 70] += shift
+        with implementation(impl, "causal_attention"):
+            found.append(layer(x))
+    same = (found[0] == found[1]).all(-1)[0]
+    assert same[:70].all() and not same[70]
