@@ -1,5 +1,9 @@
-"""The state of a run in training: its random number generators, and its file. Loading a file never runs code."""
+"""The state of a run in training: its random number generators, and a file with a checksum.
 
+Loading a file never runs code.
+"""
+
+import hashlib
 import io
 import random
 from pathlib import Path
@@ -11,9 +15,11 @@ from lightning.pytorch.plugins.io import TorchCheckpointIO
 
 from rtx.training.files import write_whole
 
+DIGEST = hashlib.sha256().digest_size
+
 
 class CannotGoOn(ValueError):
-    """A run cannot be resumed as asked: its checkpoint is of another run, or another process has the run.
+    """A run cannot be resumed as asked: its checkpoint is damaged or of another run, or another process has the run.
 
     The run itself has not failed.
     """
@@ -44,25 +50,35 @@ def set_random_state(state: dict[str, Any], device: torch.device) -> None:
 
 
 def save_state(path: Path, state: dict[str, Any]) -> None:
-    """Write tensors and plain values as `torch.save` does; the file is written whole or not at all."""
+    """Write tensors and plain values as `torch.save` does, and their SHA-256 behind them. `torch.load` ignores it."""
     buffer = io.BytesIO()
     torch.save(state, buffer)
+    digest = hashlib.sha256(buffer.getbuffer()).digest()
+    buffer.seek(0, io.SEEK_END)
+    buffer.write(digest)
     write_whole(path, buffer.getbuffer())
 
 
 def load_state(path: Path) -> dict[str, Any]:
-    """Read what `save_state` wrote, on the CPU."""
-    found: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-    return found
+    """Read what `save_state` wrote, on the CPU. `torch.load` alone would not see that a byte has changed."""
+    content = memoryview(path.read_bytes())
+    whole, digest = content[:-DIGEST], bytes(content[-DIGEST:])
+    if hashlib.sha256(whole).digest() != digest:
+        raise CannotGoOn(f"{path}: the checkpoint is damaged; remove it and train again")
+    return torch.load(io.BytesIO(whole), map_location="cpu", weights_only=True)
 
 
 class Checkpoints(TorchCheckpointIO):
-    """How Lightning's trainer writes the checkpoints of a run: whole or not at all."""
+    """How Lightning's trainer reads and writes the checkpoints of a run: with `save_state` and `load_state`."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, *_: Any, **__: Any) -> None:
         """Write a checkpoint; see `save_state`."""
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         save_state(Path(path), checkpoint)
+
+    def load_checkpoint(self, path: str | Path, *_: Any, **__: Any) -> dict[str, Any]:
+        """Read a checkpoint; see `load_state`."""
+        return load_state(Path(path))
 
 
 def refuse_another(checkpoint: dict[str, Any], card: dict[str, Any], precision: str, epochs: int | None) -> None:

@@ -58,7 +58,7 @@ def test_nothing_is_unpickled(tmp_path, monkeypatch) -> None:
     torch.save({"trap": trap}, tmp_path / "best.safetensors")
     with pytest.raises(ValueError, match=r"best\.safetensors: "):
         load_checkpoint(tmp_path / "best.safetensors")
-    save_state(tmp_path / "last.ckpt", {"trap": trap})
+    save_state(tmp_path / "last.ckpt", {"trap": trap})  # with the right checksum, too
     with pytest.raises(Exception, match="system"):
         load_state(tmp_path / "last.ckpt")
     monkeypatch.setenv("RTX_CACHE", str(tmp_path))

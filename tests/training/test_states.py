@@ -11,7 +11,7 @@ from test_survival import assert_same, numbers
 from tiny_recipe import tiny_text_recipe
 
 from rtx.training.fit import new_trainee
-from rtx.training.states import Exploded, load_state, random_state, save_state, set_random_state
+from rtx.training.states import CannotGoOn, Exploded, load_state, random_state, save_state, set_random_state
 
 STATE = {"weights": torch.randn(100), "model": (torch.randn(2, 3), 4, ((torch.randn(2, 1), None),)), "text": "a"}
 
@@ -27,10 +27,18 @@ class Sabotage(Callback):
             self.change(next(module.parameters()))
 
 
-def test_a_state_is_read_as_it_was_written_without_rtx_too(tmp_path):
-    save_state(tmp_path / "a.ckpt", STATE)
-    assert_same(load_state(tmp_path / "a.ckpt"), STATE)
-    assert_same(torch.load(tmp_path / "a.ckpt", weights_only=True), STATE)
+def test_every_bit_that_changes_and_every_byte_that_is_missing_is_found(tmp_path):
+    path, draws = tmp_path / "a.ckpt", random.Random(0)
+    save_state(path, STATE)
+    whole = path.read_bytes()
+    assert_same(load_state(path), STATE)
+    assert_same(torch.load(path, weights_only=True), STATE)  # without rtx, too
+    for _ in range(50):
+        place, bit = draws.randrange(len(whole)), 1 << draws.randrange(8)
+        for changed in (whole[:place] + bytes([whole[place] ^ bit]) + whole[place + 1 :], whole[:place]):
+            path.write_bytes(changed)
+            with pytest.raises(CannotGoOn, match=r"a\.ckpt"):
+                load_state(path)
 
 
 def test_a_carried_state_is_loaded_to_the_device_of_the_run(recipe):
