@@ -280,6 +280,7 @@ backbone = rtx.TransformerXL(32, layers=2, heads=2, segment=16, memory=16)
 for block in backbone.blocks:  # put your layer where the attention is
     block[0].sublayer = Yours(block[0].sublayer.attention, segment=16, memory=16)
 model = rtx.LanguageModel(backbone, task.inputs)  # with an embedding and an output for each character
+_ = model.double()  # 64 bits: so exact that every processor learns the same
 
 # %%
 optimizer = torch.optim.Adam(model.parameters(), 0.01)

@@ -214,15 +214,16 @@ from rtx.tasks.loader import loader
 def recalled(model, silence):
     batch = next(iter(loader(task_by_name("copy-memory", length=silence, letters=5), "test", 200)))
     with torch.no_grad():
-        return 100 * (model(batch.inputs)[:, -5:].argmax(-1) == batch.targets[:, -5:]).float().mean().item()
+        return 100 * (model(batch.inputs.double())[:, -5:].argmax(-1) == batch.targets[:, -5:]).float().mean().item()
 
 trained = {}
 for L in (1, 3):
     torch.manual_seed(0)
-    model = trained[L] = nn.Sequential(nn.Linear(10, 24), tcn(24, L, 4), nn.Linear(24, 10))
+    model = nn.Sequential(nn.Linear(10, 24), tcn(24, L, 4), nn.Linear(24, 10))
+    trained[L] = model.double()  # 64 bits: so exact that every processor learns the same
     optimizer = torch.optim.Adam(model.parameters(), 0.01)
     for update, batch in zip(range(150), loader(copy, "train", 32)):
-        loss = nn.functional.cross_entropy(model(batch.inputs).flatten(0, 1), batch.targets.flatten())
+        loss = nn.functional.cross_entropy(model(batch.inputs.double()).flatten(0, 1), batch.targets.flatten())
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -269,7 +270,7 @@ delay_kernels = exercises.yours(my_delay_kernels, "delay_kernels")
 # %%
 def delayed(x):
     for layer, kernel in enumerate(delay_kernels(13, 4, 10)):
-        x = dilated_convolution(x, kernel, 2**layer)
+        x = dilated_convolution(x, kernel.double(), 2**layer)
     return x
 
 print("silence   delay of 13, by hand   trained TCN   (letters recalled in %)")

@@ -273,7 +273,7 @@ from rtx.tasks.loader import loader
 # the Python reference manual; words that occur fewer than 30 times become <unk>; windows of 8 + 32 words
 task = task_by_name("words", least=30, context=8, scored=32)
 _ = torch.manual_seed(1)
-model = rtx.LanguageModel(rtx.MCRNN(32, block=4, cell="gru"), task.inputs)
+model = rtx.LanguageModel(rtx.MCRNN(32, block=4, cell="gru"), task.inputs).double()  # 64 bits: so exact that every processor learns the same
 optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
 for epoch in range(2):  # about 200 updates
     for batch in loader(task, "train", 32, seed=epoch):
@@ -282,7 +282,7 @@ for epoch in range(2):  # about 200 updates
         (loss.total / loss.count).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-_ = model.eval().requires_grad_(False)
+_ = model.float().eval().requires_grad_(False)
 
 # %% [markdown]
 # The numbers are in-degrees. A darker colour is a larger weight. Step through the sentence: which channel has the darkest colour? (Only $n = 4$

@@ -62,7 +62,7 @@ plots.style()
 # %%
 def draw(count, T=50):
     """Return `count` new sequences (B, T, 2)."""
-    x = torch.zeros(count, T, 2)
+    x = torch.zeros(count, T, 2, dtype=torch.float64)  # so exact that every processor learns the same
     x[..., 0] = torch.rand(count, T)
     x[:, [0, -1], 1] = -1
     one, other = torch.randint(1, 10, (count,)), torch.randint(1, T // 2 - 1, (count,))
@@ -165,7 +165,7 @@ def read_out(model, c):
 
 def train(seed, updates=400):
     torch.manual_seed(seed)
-    model = rtx.FeedForwardAttention(leak="coded")  # "coded": the leaky ReLU from above; a state has 100 numbers
+    model = rtx.FeedForwardAttention(leak="coded").double()  # "coded": the leaky ReLU from above; a state has 100 numbers
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(updates):
         x = draw(100)
@@ -365,7 +365,7 @@ plt.show()
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# As trained, the models solve 20 % or less. With the control they solve more than 80 %.
+# As trained, the models solve 20 % or less. With the control they solve about 80 % or more.
 #
 # </details>
 #

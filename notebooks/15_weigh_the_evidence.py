@@ -214,12 +214,12 @@ print("each at its best rate:  ", ", ".join(sorted(tried, key=lambda name: min(t
 from sklearn.datasets import load_digits
 
 pixels, labels = load_digits(return_X_y=True)
-images, labels = torch.tensor(pixels, dtype=torch.float32).view(-1, 8, 8) / 16, torch.tensor(labels)
+images, labels = torch.tensor(pixels).view(-1, 8, 8) / 16, torch.tensor(labels)
 
 def accuracy(width, backbone, seed, rate=3e-3, epochs=6):
     """Test accuracy (%) after a few epochs on 1,200 digits."""
     torch.manual_seed(seed)
-    model = torch.nn.Sequential(torch.nn.Linear(8, width), backbone(), torch.nn.Flatten(), torch.nn.Linear(8 * width, 10))
+    model = torch.nn.Sequential(torch.nn.Linear(8, width), backbone(), torch.nn.Flatten(), torch.nn.Linear(8 * width, 10)).double()
     adam = torch.optim.Adam(model.parameters(), rate)
     for _ in range(epochs):
         for part in torch.randperm(1200).split(50):
