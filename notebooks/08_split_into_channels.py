@@ -274,7 +274,7 @@ from rtx.tasks.loader import loader
 task = task_by_name("words", least=30, context=8, scored=32)
 _ = torch.manual_seed(1)
 model = rtx.LanguageModel(rtx.MCRNN(32, block=4, cell="gru"), task.inputs).double()  # 64 bits: so exact that every processor learns the same
-optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.005)
 for epoch in range(2):  # about 200 updates
     for batch in loader(task, "train", 32, seed=epoch):
         loss = task.loss(task.predict(model, batch), batch)
