@@ -1,5 +1,7 @@
 """The size of a model is known before memory is allocated, and a model that is too large is refused."""
 
+import re
+
 import pytest
 
 from rtx.models import CARDS, MODELS, LanguageModel, parameter_bytes
@@ -29,6 +31,14 @@ def test_a_model_that_is_too_large_is_refused_by_its_hyperparameters(name, value
     for argument in {"d_model", "d_hidden", "source_vocabulary"} & set(card.sizes):
         with pytest.raises(ValueError, match=rf"GiB.*\b{argument} = {value}\b"):
             parameter_bytes(card.make, **card.sizes | {argument: value})
+
+
+@pytest.mark.parametrize("name", ["transformer", "tcn", "awd-lstm", "mc-rnn"])
+def test_too_many_small_layers_are_refused_too(name, monkeypatch):
+    monkeypatch.setattr("rtx.models.size.MOST", 100)
+    sizes = {"d_model": 2, "layers": 10**9} | ({"heads": 1} if name == "transformer" else {})
+    with pytest.raises(ValueError, match=re.escape(f"layers = {10**9}")):
+        parameter_bytes(MODELS[name], **sizes)
 
 
 def test_other_errors_stay_as_they_are():
